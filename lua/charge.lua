@@ -2,7 +2,7 @@
 -- separately: a bucket that cannot be read affects only its own decision. If a key has a value that no release has written, the
 -- first decision reports it and replaces it, and the next decision counts from zero.
 --
--- KEYS     the buckets of every decision, in order, windows before periods; then the slots of every decision, then the slots of
+-- KEYS     with a mark, its key first; then the buckets of every decision, in order, windows before periods; then the slots of every decision, then the slots of
 --          further statements, then, if there are slots, the replicas that are alive (renew.lua); all in one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
 -- ARGV[1]  the call, four or five numbers:
@@ -11,7 +11,9 @@
 --                      long the keys live: a key that a shorter window wrote is written again, even by a denial
 --            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
 --            slots     the number of KEYS that are slots, which limits on concurrent requests count
---            periods   1 if a decision has buckets of periods; left out otherwise
+--            periods   1 if a decision has buckets of periods; left out otherwise. 0 before a mark
+--            mark      what the mark has if the durable counts are complete: the run_id of this Redis, or ? if the caller does not
+--                      know it. Left out without a journal
 -- ARGV[2]  only if there are slots: the replica (16 bytes), the life of its leases in ms, and the life of a key of slots in ms; then
 --          a statement for each slot, in the order of KEYS, each after a comma, three numbers:
 --            generation  of the replica's statements
@@ -21,7 +23,8 @@
 --          A statement that belongs to no decision takes no slot.
 -- ARGV     then a text per decision: per bucket three numbers, which are the life of its key in ms (one and a half windows), the
 --          points to charge, and its limit in points; then per slot # and its limit. After a limit, ~ and a time in ms: the decision
---          takes a slot that belongs to no replica, until settle.lua frees it or this time is over. A negative limit is a shadow limit, which
+--          takes a slot that belongs to no replica, until settle.lua frees it or this time is over. ! anywhere in it: the decision
+--          has durable buckets, and fails while the mark has anything else than it should. A negative limit is a shadow limit, which
 --          counts charges below it and refuses nothing. If there are periods, a second text per decision follows it: per bucket
 --          of a period five numbers, which are the start and the end of a period and the end of the next one, in seconds since
 --          1970, the points, and the limit
@@ -40,7 +43,8 @@
 --            1 byte   1 if there was room | 0
 --            2 bytes  only for a peek: the number of valid leases, which follow
 --          If the buckets of a decision cannot be read, it has instead: 1 byte 2, a length of 2 bytes, and the error. This
---          includes PERIOD and the time in ms since 1970, if now is in neither of the two periods of a bucket
+--          includes PERIOD and the time in ms since 1970, if now is in neither of the two periods of a bucket, and RECOVERING,
+--          if the decision is durable and the mark is wrong
 --          After all decisions: 7 bytes, the time of the call, µs since 1970
 -- Errors   Redis's own; then nothing was written
 --
@@ -175,7 +179,7 @@ local function compare_life(bucket, nowUs)
   return leftMs > 1.5 * windowMs + math.max(0, -sinceMs) + 1 and 1 or 0
 end
 
-local nowUs, mode, givenLifeMs, slotCount, periodic = string.match(ARGV[1], '(%d+) (%d) (%d+) (%d+) ?(%d?)')
+local nowUs, mode, givenLifeMs, slotCount, periodic, mark = string.match(ARGV[1], '(%d+) (%d) (%d+) (%d+) ?(%d?) ?(%S*)')
 local isSpending, isCheckingLives, hasSlots, hasPeriods = mode ~= '0', mode == '2', slotCount ~= '0', periodic == '1'
 nowUs = nowUs + 0
 if nowUs == 0 then
@@ -186,7 +190,15 @@ end
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
 -- The numbers in each text of this call, parsed once for equal texts: of the buckets, and the limits of the slots.
 local terms, slotLimits, heldTimes = {}, {}, {}
-local nextKey, firstText = 1, 2
+local nextKey, firstText, isIncomplete = 1, 2, false
+if mark ~= '' then
+  if mark == '?' then
+    local info = pcall('INFO', 'server')
+    -- A user who may not run INFO has a mark that only shows an empty Redis.
+    mark = not info.err and string.match(info, 'run_id:(%x+)') or '-'
+  end
+  nextKey, isIncomplete = 2, pcall('GET', KEYS[1]) ~= mark
+end
 
 local slots, statements, value_of, read_leases, taken_by_the_living, settle, leases_of_others, write_leases, hold
 local nextSlot, lastKeyOfSlots = #KEYS + 1, #KEYS
@@ -334,9 +346,10 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   end
   local lastKey, number = nextKey + #asked / NUMBERS_PER_BUCKET - 1, 1
   local admitted, problem = 1, nil
+  if isIncomplete and string.find(ARGV[text], '!', 1, true) then problem = 'RECOVERING the counts of the journal are missing' end
 
   -- Read every bucket as it is now, and decide whether all have room.
-  for i = nextKey, lastKey do
+  for i = nextKey, problem and 0 or lastKey do
     local lifeMs, windowUs, cost, limit = asked[number], asked[number + 1], asked[number + 2], asked[number + 3]
     local key, isWritten, wrong = KEYS[i], false, nil
     local startUs = nowUs - windowUs
@@ -431,7 +444,7 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
       periodTerms[periodText] = periods
     end
     lastPeriod = lastKey + #periods
-    for i = lastKey + 1, lastPeriod do
+    for i = lastKey + 1, isIncomplete and problem and 0 or lastPeriod do
       local period, key = periods[i - lastKey], KEYS[i]
       local startUs, endUs, nextEndUs, limit = period[1], period[2], period[3], period[5]
       if nowUs < startUs or nowUs >= nextEndUs then

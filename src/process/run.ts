@@ -2,6 +2,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { askStore } from '../admin/fleet/store-health.ts';
 import type { Settings } from '../config/settings/settings.ts';
+import { withinMs } from '../domain/awaitable.ts';
 import { hostInUrl } from '../domain/network.ts';
 import type { FactSharing } from '../facts/fact-listener.ts';
 import { Ignored, type SharedObserver } from '../facts/ignored.ts';
@@ -61,7 +62,7 @@ export async function runGateway(
   const metrics = createMetrics(settings.identity);
   const storeObserver = observeStore(metrics, log);
   const journal = await runJournal(settings, metrics, log);
-  const store = journal.recording(openStore(settings.store, storeObserver));
+  const store = journal.recording(openStore(settings.store, storeObserver, journal.marks));
   const sharing = openSharing(settings, metrics, log);
   const { store: shared, clock } = sharing;
   const share = runShare(settings.store, { store, shared, metrics });
@@ -104,7 +105,7 @@ export async function runGateway(
     await close();
   };
   try {
-    await Promise.all([untilAnswering(store, settings.store, storeObserver), admin.ready]);
+    await Promise.all([untilCounting(store, settings.store, storeObserver, journal), admin.ready]);
     const { url, decisionsUrl, envoyUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
     return noted({ url, adminUrl, decisionsUrl, envoyUrl, close, drain }, settings, log);
@@ -214,6 +215,19 @@ function withHost(url: string, host: string): string {
   if (url.startsWith('unix:')) return url;
   const { protocol, port } = new URL(url);
   return `${protocol}//${hostInUrl(host)}:${port}`;
+}
+
+/** Longest wait for counts that Redis has lost, for the same reason. */
+const RECOVERY_WAIT_MS = 5_000;
+
+async function untilCounting(
+  store: Store,
+  settings: Pick<Settings['store'], 'keyPrefix'>,
+  observer: StoreObserver,
+  { recovered }: { recovered?(): Promise<void> },
+): Promise<void> {
+  await untilAnswering(store, settings, observer);
+  if (recovered !== undefined) await withinMs(recovered(), RECOVERY_WAIT_MS);
 }
 
 /** Longest wait for the store's first answer: a replica that starts should not serve its first requests degraded. */

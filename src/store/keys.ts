@@ -38,6 +38,15 @@ export function aliveKey(slotsKey: string, tag: string): string {
   return `${slotsKey.slice(0, slotsKey.indexOf(':1:{'))}:1:{${tag}}:alive`;
 }
 
+/**
+ * The key that says whether the durable counts in its Cluster slot are complete.
+ *
+ * @param tag a text in this slot
+ */
+export function markKey(prefix: string, tag: string): string {
+  return `${prefix}:1:{${tag}}:journal`;
+}
+
 /** A longer id is replaced by its digest, so that keys stay small for any token or header. */
 const MAX_ESCAPED_LENGTH = 128;
 

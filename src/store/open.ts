@@ -1,7 +1,10 @@
 import { DenialCache } from './denial-cache.ts';
+import type { JournaledCounts, LossListener } from './journaled-counts.ts';
 import { MemoryStore } from './memory-store.ts';
 import { type StoreObserver, silentObserver } from './observer.ts';
 import type { RemoteStoreSettings } from './redis/connection/redis-options.ts';
+import { Marks } from './redis/marks.ts';
+import { RedisCounts } from './redis/redis-counts.ts';
 import { RedisStore } from './redis/redis-store.ts';
 import { sharedByRedis } from './redis/shared/shared-by-redis.ts';
 import type { SharedStore } from './shared-store.ts';
@@ -13,12 +16,18 @@ export type StoreSettings = { readonly kind: 'memory' } | RemoteStoreSettings;
 /**
  * Opens the configured store. Returns at once: while Redis cannot be reached, charges are `uncounted`; counting starts as soon as
  * it can.
+ *
+ * @param marks with a journal: notices when Redis has lost what durable limits counted
  */
-export function openStore(settings: StoreSettings, observer: StoreObserver = silentObserver): Store {
+export function openStore(
+  settings: StoreSettings,
+  observer: StoreObserver = silentObserver,
+  marks?: Marks,
+): Store {
   if (settings.kind === 'memory') {
     return new MemoryStore(undefined, undefined, undefined, undefined, observer);
   }
-  const store = new RedisStore(settings, observer, () => denials.forget());
+  const store = new RedisStore(settings, observer, () => denials.forget(), marks);
   const denials = new DenialCache(store, observer);
   return denials;
 }
@@ -33,4 +42,21 @@ export function openShared(
   wrongTypeFound: (key: string) => void = () => {},
 ): SharedStore | undefined {
   return settings.kind === 'memory' ? undefined : sharedByRedis(settings, wrongTypeFound);
+}
+
+/** What a journal needs of the store: the marks, which its charges carry, and the counts. */
+export interface FollowedStore {
+  readonly marks: Marks;
+  readonly counts: JournaledCounts;
+}
+
+/** Nothing for the memory store, whose counts end with the process. */
+export function followStore(
+  settings: StoreSettings,
+  prefix: string,
+  listener: LossListener,
+): FollowedStore | undefined {
+  if (settings.kind === 'memory') return undefined;
+  const marks = new Marks(prefix, listener);
+  return { marks, counts: new RedisCounts(settings, marks) };
 }

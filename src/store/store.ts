@@ -138,6 +138,8 @@ export interface BucketRecord {
   /** The name of its row. */
   readonly name: string;
   readonly key: string;
+  readonly windowSeconds: number;
+  readonly calendar?: Calendar | undefined;
 }
 
 /** Whether the bucket counts requests from their admission to their end, and not points of a window. */
@@ -231,6 +233,8 @@ export const UNCOUNTED_REASONS = [
   'wrongvalue',
   /** The clock of Redis was in none of the periods that the replica named, even when it named them by that clock. */
   'clock',
+  /** Redis has lost what durable limits counted, and it is not put back yet. */
+  'recovering',
   /** The charge cannot be decided: a number out of range, a bucket twice, buckets of different Cluster slots. */
   'invalid',
   /** Any other error of the store. */
@@ -241,9 +245,17 @@ export const UNCOUNTED_REASONS = [
 
 export type UncountedReason = (typeof UNCOUNTED_REASONS)[number];
 
+const ONE_CHARGE_REASONS: ReadonlySet<UncountedReason> = new Set([
+  'wrongtype',
+  'wrongvalue',
+  'clock',
+  'recovering',
+  'invalid',
+]);
+
 /** Whether the store answers, and only this charge was not counted. */
 export function isOfOneCharge(reason: UncountedReason): boolean {
-  return reason === 'wrongtype' || reason === 'wrongvalue' || reason === 'clock' || reason === 'invalid';
+  return ONE_CHARGE_REASONS.has(reason);
 }
 
 /** Points of windows are kept in 32 bits. Limits with a period may be higher. */

@@ -91,6 +91,10 @@ async function everyMetric(): Promise<string> {
     () => 1,
     () => 1_800_000_000_000,
   );
+  metrics.showJournal(
+    () => 0,
+    () => false,
+  );
   metrics.certificateInUse('listen', 1_800_000_000_000);
   metrics.limitsInForce('0123456789ab');
   metrics.providerCalled('jwks', 'answered', 1);

@@ -175,6 +175,12 @@ const METRICS = {
   weir_journal_lag_seconds: reading(
     'Age of the oldest count that is not in the journal. Missing without a journal.',
   ),
+  weir_journal_recovering: reading(
+    '1 while durable limits do not count, because Redis has lost their counts; 0 otherwise. Missing without a journal.',
+  ),
+  weir_journal_recoveries_total: counter('Recoveries of counts that Redis had lost, by this replica.'),
+  weir_journal_put_back_points_total: counter('Points that this replica put back into Redis.'),
+  weir_journal_recovery_failures_total: counter('Failed attempts to put counts back. Each is repeated.'),
 
   weir_shared_ignored_total: counter(
     'Messages, records and summaries in Redis that were ignored, by kind and reason.',

@@ -7,6 +7,7 @@ import type { SharedObserver } from '../../facts/ignored.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { JournalObserver } from '../../store/journal/journal.ts';
+import type { RecoveryObserver } from '../../store/journal/recovery.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
 import { type MetricTable, OTHER_RULE, registerMetrics } from './metric-table.ts';
 import { collectDefaultMetrics, Registry } from './prometheus-client.ts';
@@ -39,6 +40,7 @@ export interface Metrics
     KubernetesObserver,
     DescriptorObserver,
     JournalObserver,
+    RecoveryObserver,
     NotificationObserver {
   /** The version of the limits in force; empty before they are known. */
   limitsVersion(): string;
@@ -56,8 +58,8 @@ export interface Metrics
   showLiveLimits(count: () => number, firstEndMs: () => number | undefined): void;
   /** Shows how many slots the requests of this process hold, which is read at each scrape. */
   showInFlight(slots: HeldSlots): void;
-  /** Shows the age of the oldest count that is not in the journal, which is read at each scrape. */
-  showJournal(lagSeconds: () => number): void;
+  /** Shows the age of the oldest count that is not in the journal, and whether counts are being put back. They are read at each scrape. */
+  showJournal(lagSeconds: () => number, isRecovering: () => boolean): void;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -116,7 +118,15 @@ export function createMetrics(identity: Settings['identity']): Metrics {
     journalFailed: () => table.weir_journal_failures_total.add(1),
     // Points that were given back are negative.
     journalDropped: (points) => table.weir_journal_dropped_points_total.add(Math.abs(points)),
-    showJournal: (lagSeconds) => table.weir_journal_lag_seconds(lagSeconds),
+    recovered({ points }) {
+      table.weir_journal_recoveries_total.add(1);
+      table.weir_journal_put_back_points_total.add(points);
+    },
+    recoveryFailed: () => table.weir_journal_recovery_failures_total.add(1),
+    showJournal(lagSeconds, isRecovering) {
+      table.weir_journal_lag_seconds(lagSeconds);
+      table.weir_journal_recovering(() => (isRecovering() ? 1 : 0));
+    },
     showInFlight: (slots) => table.weir_requests_in_flight(() => slots.byBucket()),
     contentType: registry.contentType,
     text: () => registry.metrics(),

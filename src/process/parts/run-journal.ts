@@ -3,29 +3,31 @@ import type { Settings } from '../../config/settings/settings.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import type { JournalObserver } from '../../store/journal/journal.ts';
 import type { OpenJournal } from '../../store/journal/open.ts';
+import type { RecoveryObserver } from '../../store/journal/recovery.ts';
 
 /** A journal, or nothing in its place. */
-type RunningJournal = Pick<OpenJournal, 'recording'> & Partial<Pick<OpenJournal, 'tables'>>;
+type RunningJournal = Pick<OpenJournal, 'recording'> & Partial<OpenJournal>;
 
 /** Records what long limits count, if the settings name a database. Otherwise none of its modules is loaded. */
 export async function runJournal(
-  { journal: { url, flushMs }, store: { kind, keyPrefix } }: Settings,
+  { journal: { url, flushMs }, store }: Settings,
   metrics: Metrics,
   log: Logger,
 ): Promise<RunningJournal> {
-  if (url === undefined) return { recording: (store) => store };
+  if (url === undefined) return { recording: (counting) => counting };
   const { openJournal } = await import('../../store/journal/open.ts');
-  const journal = openJournal(
-    { url, flushMs, fleet: keyPrefix, isInProcess: kind === 'memory' },
-    observed(metrics, log),
-  );
-  metrics.showJournal(() => journal.lagSeconds());
+  const journal = openJournal({ url, flushMs, fleet: store.keyPrefix, store }, observed(metrics, log));
+  metrics.showJournal(journal.lagSeconds, journal.isRecovering);
   return journal;
 }
 
 /** The metrics, and lines in the log when writing begins to fail, and when it works again. */
-function observed(metrics: JournalObserver, log: Logger): JournalObserver {
+function observed(
+  metrics: JournalObserver & RecoveryObserver,
+  log: Logger,
+): JournalObserver & RecoveryObserver {
   let isFailing = false;
+  let isRecoveryFailing = false;
   let hasDropped = false;
   return {
     journalWritten(sums) {
@@ -44,6 +46,17 @@ function observed(metrics: JournalObserver, log: Logger): JournalObserver {
       metrics.journalDropped(points, error);
       if (!hasDropped) log.error({ points, problem: error?.message }, 'counts are missing in the journal');
       hasDropped = true;
+    },
+    recovered(recovered, seconds) {
+      metrics.recovered(recovered, seconds);
+      isRecoveryFailing = false;
+      log.info({ ...recovered, seconds }, 'Redis had lost durable counts, which are put back');
+    },
+    recoveryFailed(error) {
+      metrics.recoveryFailed(error);
+      if (!isRecoveryFailing)
+        log.warn({ problem: error.message }, 'durable counts cannot be put back: their limits count nothing');
+      isRecoveryFailing = true;
     },
   };
 }

@@ -92,7 +92,8 @@ export function payerBucketsOf(
   const buckets: PayerBucket[] = [];
   if (limit !== undefined) {
     const key = keyOf({});
-    const record = isRecorded(row) ? { scope: row.scope, owner, name: row.name, key } : undefined;
+    const { scope, name, windowSeconds, calendar } = row;
+    const record = isRecorded(row) ? { scope, owner, name, key, windowSeconds, calendar } : undefined;
     buckets.push({ ...from(limitSource), key, limit, record });
   }
   // A shadow bucket counts only what fits its own limit, so it needs its own key.

@@ -59,6 +59,7 @@ export class Journal {
   readonly #running: Promise<void>;
   /** Batches that were taken out and are not written. Each keeps its sequence. */
   readonly #batches: Batch[] = [];
+  #flushing: Promise<unknown> = Promise.resolve();
   #sequence = 0;
   #failures = 0;
   #waitingSinceMs: number | undefined;
@@ -96,7 +97,7 @@ export class Journal {
     await this.#running;
     const untilMs = performance.now() + CLOSE_MS;
     while (this.#hasWork && performance.now() < untilMs) {
-      await this.#flush();
+      await this.flush();
       if (this.#failures > 0) await setTimeout(RETRIES.firstMs / 2);
     }
     const lost = this.#batches
@@ -117,20 +118,27 @@ export class Journal {
       // A program that has nothing else to do may end.
       await setTimeout(waitMs, undefined, { signal, ref: false }).catch(() => undefined);
       if (signal.aborted) return;
-      await this.#flush();
+      await this.flush();
       await this.#tidy();
     }
   }
 
-  /** Writes all that has been added until now, or fails. */
-  async #flush(): Promise<void> {
+  /** Writes all that has been added until now. Returns false if that failed, and is tried again later. */
+  flush(): Promise<boolean> {
+    const flushed = this.#flushing.then(() => this.#flush());
+    this.#flushing = flushed;
+    return flushed;
+  }
+
+  async #flush(): Promise<boolean> {
     const startedMs = performance.now();
     if (this.#batches.length === 0) this.#takeBatch();
     for (let batch = this.#batches[0]; batch !== undefined; batch = this.#batches[0]) {
-      if (!(await this.#write(batch))) return;
+      if (!(await this.#write(batch))) return false;
       if (this.#batches.length === 0) this.#takeBatch();
     }
     this.#waitingSinceMs = this.#pending.size > 0 ? startedMs : undefined;
+    return true;
   }
 
   #takeBatch(): void {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { RecoveryTables } from './recovery-tables.ts';
 import {
   CREATE_VERSION,
   DROP_OLD,
@@ -11,7 +12,7 @@ import {
   PAST,
   WRITE,
 } from './statements.ts';
-import { type Sum, storedText } from './sums.ts';
+import { countsUntil, type Sum, storedText } from './sums.ts';
 
 /** Points, requests and refusals of one day, by one operation and one limit. */
 export interface DaySum {
@@ -49,6 +50,7 @@ const HOURS_JOINED = 48;
 export class PostgresJournal {
   readonly #pool: pg.Pool;
   readonly #fleet: string;
+  readonly recovery: RecoveryTables;
   #isMigrated = false;
 
   constructor(url: string, fleet: string) {
@@ -56,8 +58,8 @@ export class PostgresJournal {
     this.#pool = new pg.Pool({
       connectionString: url,
       application_name: 'weir',
-      // One writes, the others read.
-      max: 3,
+      // One writes, one may wait for a recovery of another replica, the others read.
+      max: 4,
       connectionTimeoutMillis: TIMEOUT_MS / 2,
       query_timeout: TIMEOUT_MS,
       statement_timeout: TIMEOUT_MS,
@@ -69,6 +71,7 @@ export class PostgresJournal {
     // Without a listener, the error event would end the process.
     this.#pool.on('error', () => undefined);
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
+    this.recovery = new RecoveryTables(this.#pool, fleet, () => this.#migrate());
   }
 
   /**
@@ -79,6 +82,7 @@ export class PostgresJournal {
   async write(replica: string, sequence: number, sums: readonly Sum[]): Promise<void> {
     await this.#migrate();
     const column = <Value>(read: (sum: Sum) => Value) => sums.map(read);
+    const ends = sums.map(countsUntil);
     await this.#pool.query({
       name: 'weir-journal-write',
       text: WRITE,
@@ -89,10 +93,13 @@ export class PostgresJournal {
         column(({ minute }) => minute),
         column(({ bucket }) => storedText(bucket.name)),
         column(({ operation }) => storedText(operation)),
-        column(({ bucket }) => storedText(bucket.key)),
+        // It is short: the parts of keys are.
+        column(({ bucket }) => bucket.key),
         column(({ points }) => points),
         column(({ requests }) => requests),
         column(({ refused }) => refused),
+        ends.map(({ untilSeconds }) => untilSeconds),
+        ends.map(({ periodStartSeconds }) => periodStartSeconds),
       ],
     });
   }

@@ -12,6 +12,7 @@ import {
   type Store,
 } from '../store.ts';
 import type { Journal } from './journal.ts';
+import type { Recovery } from './recovery.ts';
 
 /** A decision, and what is needed to record it. */
 interface Recording {
@@ -43,11 +44,13 @@ export class RecordingStore implements Store {
   readonly #store: Store;
   readonly #journal: Journal;
   readonly #clock: JournalClock;
+  readonly #recovery: Pick<Recovery, 'close'> | undefined;
 
-  constructor(store: Store, journal: Journal, clock: JournalClock) {
+  constructor(store: Store, journal: Journal, clock: JournalClock, recovery?: Pick<Recovery, 'close'>) {
     this.#store = store;
     this.#journal = journal;
     this.#clock = clock;
+    this.#recovery = recovery;
   }
 
   charge(charge: Charge): Awaitable<Decision> {
@@ -79,6 +82,7 @@ export class RecordingStore implements Store {
   /** The journal is closed last, because calls that are under way are recorded when they end. */
   async close(): Promise<void> {
     await this.#store.close();
+    await this.#recovery?.close();
     await this.#journal.close();
   }
 }

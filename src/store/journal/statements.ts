@@ -1,7 +1,7 @@
 /** The journal's tables and statements. */
 
 /** Locks that replicas take, so that only one of them changes the tables at a time. */
-export const LOCKS = { migrate: 0x7765696a, tidy: 0x7765696b } as const;
+export const LOCKS = { migrate: 0x7765696a, tidy: 0x7765696b, recover: 0x7765696c } as const;
 
 /**
  * Each is run once, in order, in a transaction. They only add, so that replicas of this version and of the one before can write at the same
@@ -30,6 +30,17 @@ export const MIGRATIONS: readonly string[] = [
      primary key (fleet, replica)
    );
    create table weir_journal_joined (fleet text primary key, until timestamptz not null)`,
+  // Until when points count, and where their period begins: nothing for a window. Older releases write neither.
+  `alter table weir_journal add column until timestamptz, add column period_start timestamptz;
+   create index weir_journal_until on weir_journal (fleet, until);
+   create table weir_journal_replicas (
+     fleet text not null,
+     replica text not null,
+     seen_at timestamptz not null,
+     flushed bigint not null,
+     primary key (fleet, replica)
+   );
+   create table weir_journal_recovery (fleet text primary key, asked bigint not null)`,
 ];
 
 export const CREATE_VERSION = 'create table if not exists weir_journal_version (version integer not null)';
@@ -45,17 +56,22 @@ export const WRITE = `
       where writers.sequence < excluded.sequence
     returning 1
   )
-  insert into weir_journal as sums (fleet, scope, owner, minute, bucket, operation, key, points, requests, refused)
-  select $1, scope, owner, to_timestamp(minute * 60), bucket, operation, min(key), sum(points), sum(requests), sum(refused)
-  from unnest($4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[])
-    as added (scope, owner, minute, bucket, operation, key, points, requests, refused)
+  insert into weir_journal as sums
+    (fleet, scope, owner, minute, bucket, operation, key, points, requests, refused, until, period_start)
+  select $1, scope, owner, to_timestamp(minute * 60), bucket, operation, min(key), sum(points), sum(requests), sum(refused),
+    to_timestamp(max(until)), to_timestamp(max(period_start))
+  from unnest($4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[],
+    $13::bigint[], $14::bigint[])
+    as added (scope, owner, minute, bucket, operation, key, points, requests, refused, until, period_start)
   where exists (select 1 from turn)
   group by scope, owner, minute, bucket, operation
   order by scope, owner, minute, bucket, operation
   on conflict (fleet, scope, owner, minute, bucket, operation) do update set
     points = sums.points + excluded.points,
     requests = sums.requests + excluded.requests,
-    refused = sums.refused + excluded.refused`;
+    refused = sums.refused + excluded.refused,
+    until = greatest(sums.until, excluded.until),
+    period_start = greatest(sums.period_start, excluded.period_start)`;
 
 /** Rows of single minutes are kept for longer than the longest window. */
 const JOINED_UNTIL = "date_bin('1 hour', now() - interval '32 days', 'epoch')";
@@ -77,9 +93,9 @@ export const JOIN_HOUR = `
   with old as (
     delete from weir_journal where fleet = $1 and minute >= $2 and minute < $2::timestamptz + interval '1 hour' returning *
   )
-  insert into weir_journal (fleet, scope, owner, minute, bucket, operation, key, points, requests, refused)
+  insert into weir_journal (fleet, scope, owner, minute, bucket, operation, key, points, requests, refused, until, period_start)
   select fleet, scope, owner, date_bin('15 minutes', minute, 'epoch'), bucket, operation, min(key),
-    sum(points), sum(requests), sum(refused)
+    sum(points), sum(requests), sum(refused), max(until), max(period_start)
   from old group by 1, 2, 3, 4, 5, 6`;
 
 export const JOINED = `
@@ -90,6 +106,7 @@ export const JOINED = `
 export const DROP_OLD = [
   "delete from weir_journal where fleet = $1 and minute < now() - interval '400 days'",
   "delete from weir_journal_writers where fleet = $1 and written_at < now() - interval '7 days'",
+  "delete from weir_journal_replicas where fleet = $1 and seen_at < now() - interval '1 hour'",
 ];
 
 /** The sums of a time by day and operation. $1 fleet, $2 scope, $3 owner, $4 time zone, $5 start, $6 end. */
@@ -112,3 +129,40 @@ export const EXPORT = `
   from weir_journal join owners using (scope, owner)
   where fleet = $1 and minute >= $3 and minute < $4
   group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`;
+
+/** A replica lives, and has written what it counted before this recovery asked: $1 fleet, $2 replica, $3 number of the recovery. */
+export const ATTEND = `
+  insert into weir_journal_replicas as replicas (fleet, replica, seen_at, flushed) values ($1, $2, now(), $3)
+  on conflict (fleet, replica) do update set seen_at = now(), flushed = greatest(replicas.flushed, excluded.flushed)
+  returning (select coalesce(max(asked), 0) from weir_journal_recovery where fleet = $1) as asked`;
+
+/** Asks all replicas to write what they have counted. Returns the number of the recovery. $1 fleet. */
+export const ASK = `
+  insert into weir_journal_recovery as recovery (fleet, asked) values ($1, 1)
+  on conflict (fleet) do update set asked = recovery.asked + 1 returning asked`;
+
+/** The replicas that live and have not written. $1 fleet, $2 number of the recovery. */
+export const UNFLUSHED = `
+  select replica from weir_journal_replicas
+  where fleet = $1 and flushed < $2 and seen_at > now() - interval '2500 milliseconds'`;
+
+/**
+ * What counts now in each bucket, as lua/put-back.lua reads it. A window's points are joined by about 1/100 of the window, and count as
+ * charged when the last of these minutes ended. $1 fleet.
+ */
+export const PRESENT = `
+  with counting as (
+    select key, extract(epoch from minute)::bigint as at, points, period_start, until,
+      extract(epoch from until - minute)::bigint - 60 as lasts
+    from weir_journal where fleet = $1 and until > now()
+  ), entries as (
+    select key, max(lasts) as lasts, max(at) + 60 as at, sum(points) as points
+    from counting where period_start is null
+    group by key, at / (60 * greatest(1, lasts / 6000))
+  )
+  select key, max(lasts) || ' ' || string_agg(at || ' ' || points, ' ' order by at) as text
+  from entries group by key
+  union all
+  select key, extract(epoch from max(period_start))::bigint || ' ' || extract(epoch from max(until))::bigint
+    || ' ' || max(at) + 60 || ' ' || sum(points) as text
+  from counting where period_start is not null group by key having sum(points) > 0`;

@@ -27,10 +27,19 @@ export interface ChargeOptions {
   readonly unixMs?: number | undefined;
   /** Of a peek: the key of the replicas that are alive. */
   readonly aliveKey?: string | undefined;
+  /** With a journal: what shows whether the durable counts of this Redis are complete. */
+  readonly mark?: Mark | undefined;
   /** A clock for tests. */
   readonly nowUs?: number;
   /** Life of a written key, for tests whose clock is slower than Redis's; by default one and a half windows. */
   readonly lifeMs?: number | undefined;
+}
+
+/** The mark of lua/mark.lua, in the Cluster slot of the charges. */
+export interface Mark {
+  readonly key: string;
+  /** What it has if the counts are complete. */
+  readonly expected: string;
 }
 
 const NOBODY: LeaseCall = { replica: '-'.repeat(16), aliveKey: '', asked: [], stated: [] };
@@ -42,20 +51,27 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   const { unixMs = nowUs === STORE_CLOCK ? Date.now() : nowUs / 1000 } = options;
   const packed = charges.map((charge) => packedOf(charge, unixMs));
   const arePeriods = packed.some(({ periods }) => periods.length > 0);
-  const args: (string | number)[] = [0];
+  const mark = packed.some(({ isDurable }) => isDurable) ? options.mark : undefined;
+  const args: (string | number)[] = mark === undefined ? [0] : [0, mark.key];
+  const first = args.length;
   for (const [index, { windowsAndPeriods }] of packed.entries())
     addKeys(charges[index], windowsAndPeriods, args);
-  const buckets = args.length - 1;
+  const buckets = args.length - first;
   for (const [index, { slots }] of packed.entries()) addKeys(charges[index], slots, args);
-  const asked = args.length - 1 - buckets;
+  const asked = args.length - first - buckets;
   for (const { lease } of leases.stated) args.push(lease.key);
   const slots = asked + leases.stated.length;
   if (slots > 0) args.push(aliveKey);
   args[0] = args.length - 1;
-  args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}${arePeriods ? ' 1' : ''}`);
+  args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}${lastNumbers(arePeriods, mark)}`);
   if (slots > 0) args.push(statementsOf(leases, asked));
-  addTexts(packed, arePeriods, args);
+  addTexts(packed, arePeriods, mark !== undefined, args);
   return args;
+}
+
+function lastNumbers(arePeriods: boolean, mark: Mark | undefined): string {
+  if (mark !== undefined) return ` ${arePeriods ? 1 : 0} ${mark.expected}`;
+  return arePeriods ? ' 1' : '';
 }
 
 function addKeys(charge: Charge | undefined, indexes: readonly number[], args: (string | number)[]): void {
@@ -65,9 +81,14 @@ function addKeys(charge: Charge | undefined, indexes: readonly number[], args: (
   }
 }
 
-function addTexts(packed: readonly PackedCharge[], arePeriods: boolean, args: (string | number)[]): void {
-  for (const { text, periodText } of packed) {
-    args.push(text);
+function addTexts(
+  packed: readonly PackedCharge[],
+  arePeriods: boolean,
+  isMarked: boolean,
+  args: (string | number)[],
+): void {
+  for (const { text, periodText, isDurable } of packed) {
+    args.push(isMarked && isDurable ? `${text}!` : text);
     if (arePeriods) args.push(periodText);
   }
 }
@@ -94,6 +115,8 @@ interface PackedCharge {
   readonly periods: readonly { readonly calendar: Calendar; readonly span: Span }[];
   readonly text: string;
   readonly periodText: string;
+  /** Whether the journal records one of the buckets. */
+  readonly isDurable: boolean;
 }
 
 /** By kind, cost and time. Packing a charge anew takes 4 µs. */
@@ -137,6 +160,7 @@ function pack({ buckets, cost, heldMs }: Charge, unixMs: number): PackedCharge {
       ),
       ...slots.map(({ bucket }) => `#${limitOf(bucket)}${heldMs === undefined ? '' : `~${heldMs}`}`),
     ].join(' '),
+    isDurable: buckets.some(({ record }) => record !== undefined),
     periodText: periods.map(({ bucket, span }) => periodTextOf(bucket, cost, span)).join(' '),
   };
 }

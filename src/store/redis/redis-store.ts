@@ -18,6 +18,7 @@ import {
 import { openConnection, type RedisConnection } from './connection/redis-connection.ts';
 import { mayHaveRun, reasonOf } from './connection/redis-failures.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
+import type { Marks } from './marks.ts';
 import { NewWindows } from './new-windows.ts';
 import { PendingSettlements } from './pending-settlements.ts';
 import { PeriodClock } from './period-clock.ts';
@@ -48,12 +49,19 @@ export class RedisStore implements Store {
   readonly #newWindows = new NewWindows();
   readonly #clock = new PeriodClock();
   readonly #renewals: RenewalLink;
+  readonly #marks: Marks | undefined;
   readonly slots: Leases;
   #isClosed = false;
 
   /** @param connectionLost called whenever a connection to Redis ends */
-  constructor(settings: RemoteStoreSettings, observer: StoreObserver, connectionLost: () => void) {
+  constructor(
+    settings: RemoteStoreSettings,
+    observer: StoreObserver,
+    connectionLost: () => void,
+    marks?: Marks,
+  ) {
     this.#observer = observer;
+    this.#marks = marks;
     this.#deadline = new Deadline(
       settings.deadlineMs,
       ({ batch }) => batch.isSettled,
@@ -65,10 +73,16 @@ export class RedisStore implements Store {
       () => this.slots.renew(),
     );
     const ready = () => {
+      marks?.ready();
       this.#routes.probeSoon();
       this.slots.renew();
     };
-    this.#link = openConnection(settings, observer, { ready, lost: connectionLost });
+    const lost = () => {
+      marks?.changed();
+      connectionLost();
+    };
+    this.#link = openConnection(settings, observer, { ready, lost });
+    marks?.attach(this.#link);
     const { client, groupOf, tagOf, inOneWrite } = this.#link;
     this.#batcher = new TurnBatcher(
       groupOf,
@@ -79,7 +93,8 @@ export class RedisStore implements Store {
     this.#settlements = new PendingSettlements(
       {
         groupOf,
-        problemOf: (group) => this.#problemOf(group),
+        // What is given back to a bucket that is missing would be lost.
+        problemOf: (group) => this.#problemOf(group) ?? marks?.problem,
         send: (settlements, markedMs) =>
           sendSettlements(client, settlements, { markedMs, unixMs: this.#clock.nowMs() }),
       },
@@ -192,6 +207,7 @@ export class RedisStore implements Store {
   #call(call: Call): void {
     const { batch, route, leases } = call;
     const { charges, kind } = batch;
+    const { group } = route;
     const startMs = performance.now();
     const isCheckingLives = kind === 'charge' && this.#newWindows.areIn(charges, startMs);
     this.#deadline.watch(call);
@@ -199,7 +215,8 @@ export class RedisStore implements Store {
     const aliveKey = first && this.slots.aliveKeyOf(firstKey(first), this.#link.groupOf(firstKey(first)));
     const clock = this.#clock;
     const unixMs = clock.nowMs();
-    const options = { isSpending: kind !== 'peek', isCheckingLives, leases, clock, unixMs, aliveKey };
+    const mark = this.#marks?.of(group);
+    const options = { isSpending: kind !== 'peek', isCheckingLives, leases, clock, unixMs, aliveKey, mark };
     sendCharges(this.#link.client, charges, options, (error, decisions) => {
       if (error !== undefined) {
         this.#unanswered(call, error.message);
@@ -207,6 +224,7 @@ export class RedisStore implements Store {
         this.#answeredLate(batch, decisions);
       } else {
         route.breaker.succeeded();
+        this.#marks?.look(decisions);
         if (leases !== undefined) this.slots.answered(charges, leases, decisions);
         this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
         this.#settle(batch, decisions, clock.hasMoved(unixMs));

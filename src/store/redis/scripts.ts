@@ -11,6 +11,9 @@ interface Scripts {
   addMessage(...args: readonly Argument[]): Promise<unknown>;
   agree(key: string, proposed: string, lifeMs: number): Promise<unknown>;
   claim(key: string, lifeMs: number): Promise<unknown>;
+  mark(key: string, action: 'read' | 'begin' | 'end', recovery: string): Promise<unknown>;
+  /** Takes the number of keys, the keys, then the texts. */
+  putBack(args: readonly Argument[]): Promise<unknown>;
   /** Takes the number of keys, the keys, then the longest text in bytes. */
   readBoard(args: readonly Argument[]): Promise<unknown>;
   /** Takes the number of keys, the keys, then the statements. Calls `callback` once. */
@@ -29,6 +32,8 @@ const DEFINITIONS = {
   agree: { lua: textOf('agree'), numberOfKeys: 1 },
   charge: { lua: textOf('charge') },
   claim: { lua: textOf('claim'), numberOfKeys: 1 },
+  mark: { lua: textOf('mark'), numberOfKeys: 1 },
+  putBack: { lua: textOf('put-back') },
   readBoard: { lua: textOf('read-board') },
   readShared: { lua: textOf('read-shared'), numberOfKeys: 1 },
   renew: { lua: textOf('renew') },

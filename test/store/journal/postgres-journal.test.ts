@@ -6,6 +6,7 @@ import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import { Journal } from '../../../src/store/journal/journal.ts';
 import { PostgresJournal } from '../../../src/store/journal/postgres.ts';
 import { PendingSums, type Sum } from '../../../src/store/journal/sums.ts';
+import { bucketKey } from '../../../src/store/keys.ts';
 
 const postgresUrl = inject('postgresUrl');
 
@@ -19,7 +20,13 @@ afterEach(async () => {
 const MINUTE = Date.UTC(2026, 10, 25) / 60_000;
 
 const bucketOf = (owner: string, name = 'account-day') => {
-  return { key: `weir:1:{${owner}}:${name}:${owner}`, name, scope: 'account' as const, owner };
+  return {
+    key: bucketKey('weir', owner, name, owner),
+    name,
+    scope: 'account' as const,
+    owner,
+    windowSeconds: 86_400,
+  };
 };
 
 const sumOf = (owner: string, points: number, minute = MINUTE): Sum => {

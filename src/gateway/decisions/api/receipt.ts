@@ -125,7 +125,9 @@ function unpack([rest, limit, windowSeconds, number, rule, recorded]: Bucket, st
   const calendar =
     rule === 0 ? undefined : calendarOf({ unit: rule[0], timeZone: rule[1], startsOn: rule[2] });
   const record =
-    recorded === 0 ? undefined : { scope: recorded[0], owner: recorded[1], name: nameOf(bucket), key };
+    recorded === 0
+      ? undefined
+      : { scope: recorded[0], owner: recorded[1], name: nameOf(bucket), key, windowSeconds, calendar };
   return { ...bucket, calendar, record };
 }
 

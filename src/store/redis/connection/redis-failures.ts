@@ -21,6 +21,7 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
   ['WRONGTYPE', 'wrongtype'],
   ['WRONGVALUE', 'wrongvalue'],
   ['PERIOD', 'clock'],
+  ['RECOVERING', 'recovering'],
   ['CROSSSLOT', 'invalid'],
 ]);
 

@@ -1,0 +1,86 @@
+import { setTimeout } from 'node:timers/promises';
+import type pg from 'pg';
+import type { PresentCount } from '../journaled-counts.ts';
+import { ASK, ATTEND, LOCKS, PRESENT, UNFLUSHED } from './statements.ts';
+
+/** Counts that are read at once. */
+const COUNTS_PER_PAGE = 10_000;
+/** Reading the sums of millions of owners takes longer than any other query. */
+const READ_TIMEOUT_MS = 120_000;
+const UNFLUSHED_POLL_MS = 50;
+
+/** What recoveries need of the journal's tables. */
+export class RecoveryTables {
+  readonly #pool: pg.Pool;
+  readonly #fleet: string;
+  readonly #migrate: () => Promise<void>;
+
+  constructor(pool: pg.Pool, fleet: string, migrate: () => Promise<void>) {
+    this.#pool = pool;
+    this.#fleet = fleet;
+    this.#migrate = migrate;
+  }
+
+  /**
+   * Says that this replica lives, and has written all that it counted before it was last asked.
+   *
+   * @returns the number of the last recovery that asks
+   */
+  async attend(replica: string, flushed: number): Promise<number> {
+    await this.#migrate();
+    const values = [this.#fleet, replica, flushed];
+    const { rows } = await this.#pool.query<{ asked: string }>({
+      name: 'weir-journal-attend',
+      text: ATTEND,
+      values,
+    });
+    return Number(rows[0]?.asked ?? 0);
+  }
+
+  /** Runs `work` while no other replica of this fleet does. The others wait for their turn. */
+  async alone(work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
+    await this.#migrate();
+    const client = await this.#pool.connect();
+    let failure: Error | undefined;
+    try {
+      await client.query('begin');
+      await client.query(`set local statement_timeout = ${READ_TIMEOUT_MS}`);
+      await this.#ask(client, 'select pg_advisory_xact_lock($1, hashtext($2))', [LOCKS.recover, this.#fleet]);
+      await work(client);
+      await client.query('commit');
+    } catch (error) {
+      failure = error as Error;
+      throw error;
+    } finally {
+      // A connection whose transaction failed is closed, which rolls it back.
+      client.release(failure);
+    }
+  }
+
+  /** Asks every replica that lives to write what it has counted, and waits for them, but no longer than so many ms. */
+  async flushAll(mostMs: number): Promise<void> {
+    const { rows } = await this.#pool.query<{ asked: string }>(ASK, [this.#fleet]);
+    const untilMs = performance.now() + mostMs;
+    for (;;) {
+      const missing = await this.#pool.query(UNFLUSHED, [this.#fleet, rows[0]?.asked]);
+      if (missing.rows.length === 0 || performance.now() > untilMs) return;
+      await setTimeout(UNFLUSHED_POLL_MS);
+    }
+  }
+
+  /** The counts of all present windows and periods. */
+  async *present(client: pg.PoolClient): AsyncGenerator<readonly PresentCount[]> {
+    await client.query("set local work_mem = '64MB'");
+    await this.#ask(client, `declare present no scroll cursor for ${PRESENT}`, [this.#fleet]);
+    for (;;) {
+      const { rows } = await this.#ask(client, `fetch ${COUNTS_PER_PAGE} from present`, []);
+      if (rows.length === 0) return;
+      yield rows as readonly PresentCount[];
+    }
+  }
+
+  #ask(client: pg.PoolClient, text: string, values: readonly unknown[]): Promise<pg.QueryResult> {
+    const query = { text, values: [...values], query_timeout: READ_TIMEOUT_MS };
+    return client.query(query);
+  }
+}

@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { type Backoff, backoffMs } from '../../domain/backoff.ts';
+import type { JournaledCounts, Recovered } from '../journaled-counts.ts';
+import type { Journal } from './journal.ts';
+import type { RecoveryTables } from './recovery-tables.ts';
+
+/** Receives what a recovery does. Calls must be quick and must not throw. */
+export interface RecoveryObserver {
+  recovered(recovered: Recovered, seconds: number): void;
+  /** An attempt failed, and is repeated. */
+  recoveryFailed(error: Error): void;
+}
+
+/** How often a replica asks whether it should write what it has counted. */
+const ATTEND_MS = 500;
+/** A replica that attends no more counts as dead after 2.5 s (statements.ts), which is therefore waited for. */
+const FLUSHED_MS = 4_000;
+const RETRIES: Backoff = { firstMs: 200, longestMs: 1_000 };
+
+/**
+ * Puts back what the store has lost of durable counts. One replica does so, after every replica has written what it has counted. Until then
+ * no durable limit counts anything in the store.
+ */
+export class Recovery {
+  readonly #replica = randomUUID();
+  readonly #tables: RecoveryTables;
+  readonly #journal: Journal;
+  readonly #counts: JournaledCounts;
+  readonly #observer: RecoveryObserver;
+  readonly #closing = new AbortController();
+  readonly #attending: Promise<void>;
+  #flushed = 0;
+  #running: Promise<void> | undefined;
+  #isWanted = false;
+  #isLost = false;
+
+  constructor(tables: RecoveryTables, journal: Journal, counts: JournaledCounts, observer: RecoveryObserver) {
+    this.#tables = tables;
+    this.#journal = journal;
+    this.#counts = counts;
+    this.#observer = observer;
+    this.#attending = this.#attendAgain();
+  }
+
+  /** Whether the store has lost something that is not put back. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
+  /** Looks what the store has lost, and puts it back. */
+  want(): void {
+    this.#isWanted = true;
+    if (this.#closing.signal.aborted) return;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  /** Resolves when nothing is being put back. */
+  async idle(): Promise<void> {
+    await this.#running;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all([this.#attending, this.#running]);
+  }
+
+  async #run(): Promise<void> {
+    let failures = 0;
+    while (this.#isWanted && !this.#closing.signal.aborted) {
+      this.#isWanted = false;
+      try {
+        await this.#recover();
+        failures = 0;
+      } catch (error) {
+        this.#isWanted = true;
+        failures += 1;
+        this.#observer.recoveryFailed(error as Error);
+        await this.#pause(backoffMs(RETRIES, failures));
+      }
+    }
+  }
+
+  async #recover(): Promise<void> {
+    // Without a look at PostgreSQL, which may be away.
+    if (await this.#counts.isComplete()) {
+      this.#isLost = false;
+      return;
+    }
+    this.#isLost = true;
+    const startMs = performance.now();
+    const found = { buckets: 0, points: 0 };
+    await this.#tables.alone(async (client) => {
+      const hadLost = await this.#counts.recover(randomUUID(), async (putBack) => {
+        await Promise.all([this.#tables.flushAll(FLUSHED_MS), this.#attend()]);
+        for await (const counts of this.#tables.present(client)) {
+          const { buckets, points } = await putBack(counts);
+          found.buckets += buckets;
+          found.points += points;
+        }
+      });
+      this.#isLost = false;
+      if (hadLost) this.#observer.recovered(found, (performance.now() - startMs) / 1_000);
+    });
+  }
+
+  async #attendAgain(): Promise<void> {
+    while (!this.#closing.signal.aborted) {
+      // What fails here fails when the journal is written as well, which reports it.
+      await this.#attend().catch(() => undefined);
+      await this.#pause(ATTEND_MS);
+    }
+  }
+
+  async #attend(): Promise<void> {
+    const asked = await this.#tables.attend(this.#replica, this.#flushed);
+    if (asked <= this.#flushed) return;
+    // What was charged before the loss may still be on its way.
+    await this.#counts.answered();
+    if (!(await this.#journal.flush())) return;
+    this.#flushed = asked;
+    await this.#tables.attend(this.#replica, this.#flushed);
+  }
+
+  async #pause(ms: number): Promise<void> {
+    const { signal } = this.#closing;
+    await setTimeout(ms, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,34 @@
+/** What the journal has of one bucket, as lua/put-back.lua reads it. */
+export interface PresentCount {
+  readonly key: string;
+  readonly text: string;
+}
+
+/** The number of buckets and points that were put back. */
+export interface Recovered {
+  readonly buckets: number;
+  readonly points: number;
+}
+
+export type PutBack = (counts: readonly PresentCount[]) => Promise<Recovered>;
+
+/** The store whose counts are put back. */
+export interface JournaledCounts {
+  /** Resolves when all charges that were sent before are answered, or have failed. */
+  answered(): Promise<void>;
+  /** Rejects if the store cannot be reached. */
+  isComplete(): Promise<boolean>;
+  /**
+   * Takes what the store has lost, runs `work`, and lets the store count there again. Returns false if nothing was lost. Rejects if the store
+   * cannot be reached, or has lost something again.
+   */
+  recover(recovery: string, work: (putBack: PutBack) => Promise<void>): Promise<boolean>;
+}
+
+/** Told of counts that the store has lost. */
+export interface LossListener {
+  /** A mark is wrong, or may be. */
+  missing(): void;
+  /** Whether counts are being put back. */
+  isRecovering(): boolean;
+}

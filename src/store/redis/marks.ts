@@ -1,0 +1,111 @@
+import { Cluster, type Redis } from 'ioredis';
+import type { LossListener } from '../journaled-counts.ts';
+import { markKey } from '../keys.ts';
+import type { Decision } from '../store.ts';
+import type { Mark } from './charge-arguments.ts';
+import type { RedisConnection } from './connection/redis-connection.ts';
+
+/** Has the script ask Redis. */
+const UNKNOWN = '?';
+/** What lua/mark.lua uses where INFO is not allowed. */
+const NOT_ALLOWED = '-';
+const CLUSTER_SLOTS = 16_384;
+
+/**
+ * What charges of durable limits expect of the marks: each has the run_id of its Redis. A restored, promoted or emptied Redis has another
+ * one, and counts nothing durable until the counts of the journal are put back.
+ */
+export class Marks {
+  readonly #prefix: string;
+  readonly #found: LossListener;
+  #link: RedisConnection | undefined;
+  /** By the server's name. */
+  readonly #runs = new Map<string, string>();
+  readonly #keys = new Map<number, string>();
+  #asked = 0;
+
+  constructor(prefix: string, found: LossListener) {
+    this.#prefix = prefix;
+    this.#found = found;
+  }
+
+  /** @param link the connection on which charges are made */
+  attach(link: RedisConnection): void {
+    this.#link = link;
+  }
+
+  /** For charges of a group. */
+  of(group: number): Mark {
+    const run = this.#link && this.#runs.get(this.#link.routeOf(group));
+    return { key: this.keyOf(group), expected: run ?? UNKNOWN };
+  }
+
+  keyOf(group: number): string {
+    let key = this.#keys.get(group);
+    if (key === undefined) {
+      key = markKey(this.#prefix, this.#link?.tagOf(group) ?? '');
+      this.#keys.set(group, key);
+    }
+    return key;
+  }
+
+  /** All groups that keys can be in. */
+  get groups(): readonly number[] {
+    const count = this.#link?.client instanceof Cluster ? CLUSTER_SLOTS : 1;
+    return Array.from({ length: count }, (_, group) => group);
+  }
+
+  groupOf(key: string): number {
+    return this.#link?.groupOf(key) ?? 0;
+  }
+
+  /** Looks whether charges have found a wrong mark. */
+  look(decisions: readonly Decision[]): void {
+    if (decisions.some(isRecovering)) this.#found.missing();
+  }
+
+  /** A connection is ready: its server may have lost its data. */
+  ready(): void {
+    this.changed();
+    this.#found.missing();
+  }
+
+  /** Why nothing should be settled now. */
+  get problem(): 'recovering' | undefined {
+    return this.#found.isRecovering() ? 'recovering' : undefined;
+  }
+
+  /** A connection began or ended, so a server may be another one. */
+  changed(): void {
+    const asked = ++this.#asked;
+    this.#runs.clear();
+    for (const [route, server] of this.#servers()) {
+      const learn = (run: string) => {
+        if (asked === this.#asked) this.#runs.set(route, run);
+      };
+      server.info('server').then(
+        (info) => learn(/run_id:([0-9a-f]+)/.exec(info)?.[1] ?? NOT_ALLOWED),
+        ({ message }: Error) => {
+          if (message.startsWith('NOPERM')) learn(NOT_ALLOWED);
+        },
+      );
+    }
+  }
+
+  /** Resolves when all charges that were sent before are answered, or have failed. Answers come in order. */
+  async answered(): Promise<void> {
+    await Promise.allSettled([...this.#servers()].map(([, server]) => server.get(this.keyOf(0))));
+  }
+
+  #servers(): ReadonlyMap<string, Redis> {
+    const link = this.#link;
+    if (link === undefined) return new Map();
+    const { client } = link;
+    if (!(client instanceof Cluster)) return new Map([[link.routeOf(0), client]]);
+    return new Map(client.nodes('master').map((node) => [`${node.options.host}:${node.options.port}`, node]));
+  }
+}
+
+function isRecovering(decision: Decision): boolean {
+  return decision.outcome === 'uncounted' && decision.reason === 'recovering';
+}

@@ -1,0 +1,128 @@
+import type { Callback } from 'ioredis';
+import type { JournaledCounts, PresentCount, PutBack } from '../journaled-counts.ts';
+import type { RemoteStoreSettings } from './connection/redis-options.ts';
+import type { Marks } from './marks.ts';
+import { SharedLink } from './shared/shared-link.ts';
+
+/** Keys of one call, so that it takes Redis less than a millisecond. */
+const KEYS_PER_CALL = 64;
+/** Calls that wait for their answers at a time. */
+const CALLS_AT_ONCE = 256;
+/** The script reads Redis TIME, and gives keys the usual life. */
+const USUAL = '0 0';
+
+/** Puts counts back into Redis. It has a connection of its own, which is open during a recovery, so that no charge waits behind it. */
+export class RedisCounts implements JournaledCounts {
+  readonly #link: SharedLink;
+  readonly #marks: Marks;
+
+  constructor(settings: RemoteStoreSettings, marks: Marks) {
+    // A call of this connection may take a moment, while Redis works on the others.
+    this.#link = new SharedLink(settings);
+    this.#marks = marks;
+  }
+
+  answered(): Promise<void> {
+    return this.#marks.answered();
+  }
+
+  isComplete(): Promise<boolean> {
+    return this.#withClient(async (client) => {
+      const { groups } = this.#marks;
+      return (await this.#mark(client, 'read', '', groups)).length === groups.length;
+    });
+  }
+
+  recover(recovery: string, work: (putBack: PutBack) => Promise<void>): Promise<boolean> {
+    return this.#withClient(async (client) => {
+      const groups = await this.#mark(client, 'begin', recovery, this.#marks.groups);
+      if (groups.length === 0) return false;
+      const taken = new Set(groups);
+      await work((counts) => this.#putBack(client, taken, counts));
+      const ended = await this.#mark(client, 'end', recovery, groups);
+      if (ended.length < groups.length) throw new Error('Redis lost its data again during the recovery');
+      return true;
+    });
+  }
+
+  async #withClient<Result>(use: (client: LinkClient) => Promise<Result>): Promise<Result> {
+    const link = this.#link.use();
+    try {
+      await untilReady(link.client);
+      return await use(link.client);
+    } finally {
+      link.close();
+    }
+  }
+
+  /** Returns the groups for which the script has returned 1. A Cluster's slots without a server are left out, if there are others. */
+  async #mark(
+    client: LinkClient,
+    action: 'read' | 'begin' | 'end',
+    recovery: string,
+    groups: readonly number[],
+  ): Promise<readonly number[]> {
+    const marked: number[] = [];
+    let failure: unknown;
+    let failures = 0;
+    for (const some of partsOf(groups, CALLS_AT_ONCE)) {
+      const replies = await Promise.allSettled(
+        some.map((group) => client.mark(this.#marks.keyOf(group), action, recovery)),
+      );
+      for (const [index, reply] of replies.entries()) {
+        if (reply.status === 'fulfilled' && reply.value === 1) marked.push(some[index] ?? 0);
+        if (reply.status === 'rejected') [failure, failures] = [reply.reason, failures + 1];
+      }
+    }
+    if (failures === groups.length) throw failure;
+    return marked;
+  }
+
+  async #putBack(client: LinkClient, groups: ReadonlySet<number>, counts: readonly PresentCount[]) {
+    const calls: (string | number)[][] = [];
+    const byGroup = new Map<number, PresentCount[]>();
+    for (const count of counts) {
+      const group = this.#marks.groupOf(count.key);
+      const others = byGroup.get(group);
+      if (others !== undefined) others.push(count);
+      else if (groups.has(group)) byGroup.set(group, [count]);
+    }
+    for (const ofGroup of byGroup.values()) {
+      for (const some of partsOf(ofGroup, KEYS_PER_CALL))
+        calls.push([some.length, ...some.map(({ key }) => key), USUAL, ...some.map(({ text }) => text)]);
+    }
+    const sum = { buckets: 0, points: 0 };
+    for (const some of partsOf(calls, CALLS_AT_ONCE)) {
+      for (const reply of await Promise.all(some.map((args) => client.putBack(args)))) {
+        const [buckets, points] = reply as [number, number];
+        sum.buckets += buckets;
+        sum.points += points;
+      }
+    }
+    return sum;
+  }
+}
+
+type LinkClient = ReturnType<SharedLink['use']>['client'];
+
+const READY_MS = 2_000;
+
+/** Rejects if Redis cannot be reached in time. */
+function untilReady(client: LinkClient): Promise<void> {
+  if (client.status === 'ready') return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const ready: Callback = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    const timer = setTimeout(() => {
+      client.off('ready', ready);
+      reject(new Error('Redis cannot be reached'));
+    }, READY_MS);
+    client.once('ready', ready);
+  });
+}
+
+function* partsOf<Value>(all: readonly Value[], most: number): Generator<readonly Value[]> {
+  for (let start = 0; start < all.length; start += most) yield all.slice(start, start + most);
+}
