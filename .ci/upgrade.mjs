@@ -236,7 +236,7 @@ function upgradeChart(name) {
 }
 
 function render(chart, values) {
-  const args = ['template', 'weir', chart, '--values', values, '--kube-version', '1.34.0'];
+  const args = ['template', 'weir', chart, '--values', values];
   const objects = loadAll(execFileSync('helm', args, { encoding: 'utf8' })).filter(Boolean);
   return new Map(objects.map((one) => [`${one.kind} ${one.metadata.name}`, one]));
 }

@@ -15,6 +15,20 @@ const port = Type.Integer({ minimum: 1, maximum: 65535 });
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([Type.Null(), schema]);
 const quantity = Type.Union([text, Type.Number()]);
+/** A resource of Kubernetes, or one of a vendor, whose name has a domain. */
+const quantities = Type.Record(
+  Type.String({ pattern: '^(cpu|memory|ephemeral-storage|hugepages-.+|.+/.+)$' }),
+  nullable(quantity),
+  { additionalProperties: false },
+);
+export const resources = Type.Object(
+  {
+    requests: Type.Optional(nullable(quantities)),
+    limits: Type.Optional(nullable(quantities)),
+    claims: Type.Optional(mappings),
+  },
+  { additionalProperties: false },
+);
 const digest = Type.String({ pattern: '^(sha256:[0-9a-f]{64})?$' });
 const duration = Type.String({ pattern: '^(\\d+(ms|s|m|h))+$' });
 
@@ -56,6 +70,7 @@ const service = closed({
   loadBalancerClass: text,
   loadBalancerSourceRanges: Type.Array(text),
   trafficDistribution: text,
+  appProtocol: text,
   spec: mapping,
 });
 
@@ -66,7 +81,7 @@ const ingress = closed({
   hosts: Type.Array(
     closed({
       host: Type.Optional(text),
-      paths: Type.Array(closed({ path: text, pathType: Type.Optional(text) })),
+      paths: Type.Optional(Type.Array(closed({ path: text, pathType: Type.Optional(text) }))),
     }),
   ),
   tls: mappings,
@@ -114,7 +129,7 @@ export const deployment = {
   settings: mapping,
   watch: closed({ enabled: flag, identities: flag }),
   rbac: closed({ create: flag }),
-  check: closed({ enabled: flag, timeoutSeconds: count(1), resources: mapping }),
+  check: closed({ enabled: flag, onInstall: flag, timeoutSeconds: count(1), resources }),
   tests: closed({
     existingSecret: closed({ name: text, key: name }),
     path: Type.String({ pattern: '^/' }),
@@ -141,7 +156,9 @@ export const deployment = {
   hostAliases: mappings,
   priorityClassName: text,
   runtimeClassName: text,
-  resources: mapping,
+  hostUsers: nullable(flag),
+  resources,
+  resizePolicy: mappings,
   podSecurityContext: mapping,
   securityContext: mapping,
   serviceAccount: closed({ create: flag, name: text, annotations: texts }),
@@ -162,6 +179,22 @@ export const deployment = {
   initContainers: mappings,
   extraObjects: Type.Array(Type.Union([text, mapping])),
   service,
+  additionalServices: Type.Record(Type.String({ pattern: '^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$' }), service, {
+    additionalProperties: false,
+  }),
+  telemetry: closed({
+    endpoint: Type.String({ pattern: '^(https?://.+)?$' }),
+    traces: flag,
+    metrics: flag,
+    // Helm's --set passes fractions as text.
+    sampleRatio: nullable(
+      Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.String({ pattern: '^(0|0\\.\\d+|1)$' })]),
+    ),
+    headersSecret: closed({ name: text, key: name }),
+    env: Type.Record(Type.String({ pattern: '^OTEL_[A-Z_]+$' }), Type.Union([text, Type.Number(), flag]), {
+      additionalProperties: false,
+    }),
+  }),
   ingress,
   gatewayAPI: closed({ httpRoute }),
   networkPolicy: closed({
@@ -176,6 +209,6 @@ export const deployment = {
   platform: closed({
     enabled: flag,
     image: closed({ repository: text, tag: text, digest }),
-    resources: mapping,
+    resources,
   }),
 };

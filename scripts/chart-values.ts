@@ -4,7 +4,7 @@ import { anyLimit, limitsSchema, ROW_NAME } from '../src/config/files/limits/sch
 import { asNode, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
 import { settingsSchema } from '../src/config/settings/settings.ts';
 import { storeSchema } from '../src/config/settings/store.ts';
-import { deployment } from './chart-deployment.ts';
+import { deployment, resources } from './chart-deployment.ts';
 
 const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
@@ -39,7 +39,7 @@ const redis = closed({
   deadlineMs,
   onStoreFailure,
   expectedReplicas: Type.Union([Type.Null(), expectedReplicas]),
-  dev: closed({ enabled: Type.Boolean(), image: Type.String(), resources: Type.Object({}) }),
+  dev: closed({ enabled: Type.Boolean(), image: Type.String(), resources }),
 });
 
 /** The schema of weir.yaml for these keys. None of them is required, and secrets are excluded, because this is a ConfigMap. */

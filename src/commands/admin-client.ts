@@ -18,7 +18,7 @@ import { printError } from './print.ts';
 export interface AdminOptions {
   /** weir.yaml, which has the address and the token. Default: the one in this folder, where there is no `url`. */
   readonly config?: string;
-  /** The admin port of any replica; its token is in WEIR_ADMIN_TOKEN. */
+  /** The admin port of any replica; its token is in WEIR_ADMIN_TOKEN, or in the file of WEIR_ADMIN_TOKEN_FILE. */
   readonly url?: string;
   /** Authority of an https admin port, instead of the authorities of the system. */
   readonly ca?: string;
@@ -111,7 +111,13 @@ function adminPortOf({ config, url, ca }: AdminOptions): AdminPort {
 function portAt(url: string, tls: ConnectionOptions = {}): AdminPort {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new CommandError('--url takes a URL, such as http://127.0.0.1:9090.');
-  return { url: url.replace(/(?<!\/)\/+$/, ''), token: process.env.WEIR_ADMIN_TOKEN || undefined, tls };
+  return { url: url.replace(/(?<!\/)\/+$/, ''), token: tokenOfEnvironment(), tls };
+}
+
+function tokenOfEnvironment(): string | undefined {
+  const { WEIR_ADMIN_TOKEN: token, WEIR_ADMIN_TOKEN_FILE: file } = process.env;
+  if (token) return token;
+  return file ? readTokenFile(file, 'WEIR_ADMIN_TOKEN_FILE') : undefined;
 }
 
 function portOf(

@@ -13,7 +13,7 @@ async function checked(rendering: Rendering) {
   return configurationIn(podIn(manifests), manifests);
 }
 
-describeChart('the Job that runs before an upgrade', () => {
+describeChart('the Job that runs before an installation or an upgrade', () => {
   it.each(CASES)('%s: has every file that weir check reads', async (values) => {
     await expect(checked({ values })).resolves.toBeDefined();
   });
@@ -26,7 +26,7 @@ describeChart('the Job that runs before an upgrade', () => {
   it.each(CASES)('%s: reads copies of what the upgrade brings, which are gone afterwards', (values) => {
     const manifests = render({ values });
     const hooks = manifests.filter(
-      ({ metadata }) => metadata.annotations?.['helm.sh/hook'] === 'pre-upgrade',
+      ({ metadata }) => metadata.annotations?.['helm.sh/hook'] === 'pre-install,pre-upgrade',
     );
     const own = manifests.filter(({ metadata }) => metadata.annotations?.['helm.sh/hook'] === undefined);
     for (const { kind, data, metadata } of hooks.filter((one) => one.kind !== 'Job')) {
@@ -41,6 +41,14 @@ describeChart('the Job that runs before an upgrade', () => {
       expect(names).not.toContain(`ConfigMap ${configMap?.name}`);
       expect(names).not.toContain(`Secret ${secret?.secretName}`);
     }
+  });
+
+  it('runs only before upgrades where it is told so', () => {
+    const hooks = render({ set: ['check.onInstall=false'] }).flatMap(
+      ({ metadata }) => metadata.annotations?.['helm.sh/hook'] ?? [],
+    );
+    expect(hooks).toContain('pre-upgrade');
+    expect(hooks).not.toContain('pre-install,pre-upgrade');
   });
 
   it('has no access to the API, prints why it failed, and can be left out', () => {

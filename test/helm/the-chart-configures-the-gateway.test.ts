@@ -149,31 +149,33 @@ describeChart('secrets', () => {
 describeChart('the admin token', () => {
   const TOKEN = 'correct-horse-battery';
   const given = `admin.token=${TOKEN}`;
-  const reference = (...set: string[]) =>
-    envOf(render({ set })).find(({ name }) => name === 'WEIR_ADMIN_TOKEN')?.valueFrom;
+  const mounted = (...set: string[]) =>
+    gatewayPod(render({ set })).volumes.find(({ name }) => name === 'admin-token')?.secret?.secretName;
+  const fileOf = (...set: string[]) =>
+    envOf(render({ set })).find(({ name }) => name === 'WEIR_ADMIN_TOKEN_FILE')?.value;
 
   it('is stored only in a Secret', () => {
     const text = renderText({ set: [given] });
     expect(text).not.toContain(TOKEN);
     expect(text).toContain(btoa(TOKEN));
-    expect(reference(given)).toEqual({ secretKeyRef: { name: 'weir-admin', key: 'token' } });
+    expect(mounted(given)).toBe('weir-admin');
   });
 
   it('may come from an existing Secret, which leaves none in the release', () => {
     const set = [given, 'admin.existingSecret.name=mine', 'admin.existingSecret.key=admin'];
-    expect(reference(...set)).toEqual({ secretKeyRef: { name: 'mine', key: 'admin' } });
+    expect([mounted(...set), fileOf(...set)]).toEqual(['mine', '/etc/weir/admin/admin']);
     expect(renderText({ set })).not.toContain(btoa(TOKEN));
   });
 
-  it('is absent by default', () => expect(reference()).toBeUndefined());
+  it('is absent by default', () => expect([mounted(), fileOf()]).toEqual([undefined, undefined]));
 
   it('reaches the gateway', async () => {
     const { settings } = await configurationOf(render({ set: [given] }));
-    expect(settings.admin).toMatchObject({ token: 'token-from-a-secret' });
+    expect(settings.admin).toMatchObject({ tokenFile: expect.stringMatching('/etc/weir/admin/token$') });
   });
 
-  it('restarts the pods when it changes', () => {
-    expect(deploymentOf(render({ set: [given] }))).not.toBe(deploymentOf(render({ set: [`${given}-2`] })));
+  it('restarts no pod when it changes, because the file is read for each request', () => {
+    expect(deploymentOf(render({ set: [given] }))).toBe(deploymentOf(render({ set: [`${given}-2`] })));
   });
 });
 
@@ -293,6 +295,12 @@ describeChart('values that are wrong', () => {
     ['server.maxConnection=1', "at '/server'", 'maxConnection'],
     ['admin.token=short', "at '/admin/token'", 'pattern'],
     ['replicaCounts=3', "at ''", 'replicaCounts'],
+    ['resources.limits.memroy=1Gi', "at '/resources/limits'", 'memroy'],
+    ['resources.request.cpu=1', "at '/resources'", 'request'],
+    ['check.resources.limits.memry=1Gi', "at '/check/resources/limits'", 'memry'],
+    ['telemetry.endpoint=collector', "at '/telemetry/endpoint'", 'pattern'],
+    ['telemetry.env.OTLP_X=1', "at '/telemetry/env'", 'OTLP_X'],
+    ['additionalServices.internal.typ=NodePort', "at '/additionalServices/internal'", 'typ'],
     ['metrics.serviceMonitor.interval=often', "at '/metrics/serviceMonitor/interval'", 'pattern'],
   ])('%s is refused, with the key named', (set, where, what) => {
     const why = refusal({ set: [set] });
@@ -305,6 +313,12 @@ describeChart('values that are wrong', () => {
     ['autoscaling.enabled=true', 'several pods must share their counts'],
     ['redis.mode=cluster,redis.url=redis://x', 'redis.mode cluster needs redis.nodes'],
     ['redis.nodes={redis://x}', 'redis.nodes belongs to redis.mode cluster'],
+    [
+      'redis.url=redis://r,autoscaling.enabled=true,autoscaling.minReplicas=12',
+      'autoscaling.minReplicas (12) is above autoscaling.maxReplicas (10)',
+    ],
+    ['additionalServices.metrics.type=NodePort', 'additionalServices.metrics: the chart uses this name'],
+    ['telemetry.env.OTEL_BSP_MAX_QUEUE_SIZE=5', 'telemetry needs telemetry.endpoint'],
     ['ingress.enabled=true', 'ingress.enabled needs ingress.hosts'],
     ['tls.enabled=true', 'tls.enabled needs tls.existingSecret or tls.certManager.enabled'],
     ['tls.enabled=true,tls.certManager.enabled=true', 'needs tls.certManager.issuerRef.name'],
@@ -336,6 +350,63 @@ describeChart('the shape of the deployment', () => {
     expect(text).toContain('"terminationGracePeriodSeconds":95');
     const settings = only(render({ set: ['drainSeconds=90'] }), 'ConfigMap', /^weir$/).data?.['weir.yaml'];
     expect(settings).toContain('drainDelaySeconds: 30\n  graceSeconds: 60');
+  });
+
+  it('serves all paths of an Ingress host without paths', () => {
+    const spec = specOf('Ingress', 'ingress.enabled=true', 'ingress.hosts[0].host=api.example.com');
+    expect(spec.rules).toMatchObject([
+      { host: 'api.example.com', http: { paths: [{ path: '/', pathType: 'Prefix' }] } },
+    ]);
+  });
+
+  it('has further Services for the same port, with settings of their own', () => {
+    const set = [
+      'additionalServices.internal.type=LoadBalancer',
+      'additionalServices.internal.port=8080',
+      'additionalServices.internal.appProtocol=kubernetes.io/ws',
+    ];
+    const { spec } = only(render({ set }), 'Service', /^weir-internal$/);
+    expect(spec).toMatchObject({
+      type: 'LoadBalancer',
+      ports: [{ port: 8080, targetPort: 'http', appProtocol: 'kubernetes.io/ws' }],
+      selector: specOf('Service').selector,
+    });
+    const { spec: metrics } = only(render(), 'Service', /^weir-metrics$/);
+    expect(metrics).toMatchObject({ ports: [{ appProtocol: 'http' }] });
+  });
+
+  it('can have a user namespace, and containers that are resized in place', () => {
+    const text = JSON.stringify(specOf('Deployment', 'hostUsers=false', 'resizePolicy[0].resourceName=cpu'));
+    expect(text).toContain('"hostUsers":false');
+    expect(text).toContain('"resizePolicy":[{"resourceName":"cpu"}]');
+    expect(JSON.stringify(specOf('Deployment'))).not.toMatch(/hostUsers|resizePolicy/);
+  });
+
+  it('sends traces and metrics to a collector, with the name of the pod', () => {
+    const env = (...set: string[]) => {
+      const known = envOf(render({ set })).filter(({ name }) => name.startsWith('OTEL_'));
+      return Object.fromEntries(known.map(({ name, value, valueFrom }) => [name, value ?? valueFrom]));
+    };
+    expect(env()).toEqual({});
+    const endpoint = 'telemetry.endpoint=http://collector:4318';
+    expect(env(endpoint)).toEqual({
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+      OTEL_RESOURCE_ATTRIBUTES:
+        'k8s.namespace.name=edge,k8s.deployment.name=weir,k8s.pod.name=$(WEIR_POD_NAME)',
+    });
+    const further = [
+      'metrics=false',
+      'sampleRatio=0.01',
+      'headersSecret.name=otlp',
+      'env.OTEL_BSP_SCHEDULE_DELAY=9',
+    ];
+    expect(env(endpoint, ...further.map((one) => `telemetry.${one}`))).toMatchObject({
+      OTEL_METRICS_EXPORTER: 'none',
+      OTEL_TRACES_SAMPLER: 'parentbased_traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.01',
+      OTEL_EXPORTER_OTLP_HEADERS: { secretKeyRef: { name: 'otlp', key: 'headers' } },
+      OTEL_BSP_SCHEDULE_DELAY: '9',
+    });
   });
 
   it('keeps a pod up through a voluntary disruption, once there is more than one', () => {

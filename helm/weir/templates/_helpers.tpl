@@ -216,6 +216,13 @@ bounds of 1 and 1000.
 {{- if and (eq $.Values.identity.kind $kind) (not (index $.Values.identity $kind .)) -}}{{- fail (printf "identity.kind %s needs identity.%s.%s" $kind $kind .) -}}{{- end -}}
 {{- end -}}
 {{- end -}}
+{{- if and .Values.autoscaling.enabled (gt (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}{{- fail (printf "autoscaling.minReplicas (%d) is above autoscaling.maxReplicas (%d)" (int .Values.autoscaling.minReplicas) (int .Values.autoscaling.maxReplicas)) -}}{{- end -}}
+{{- $telemetry := default dict .Values.telemetry -}}
+{{- if and (or (dig "headersSecret" "name" "" $telemetry) $telemetry.env) (not $telemetry.endpoint) -}}{{- fail "telemetry needs telemetry.endpoint" -}}{{- end -}}
+{{- range $name, $_ := default dict .Values.additionalServices -}}
+{{- if has $name (list "metrics" "decisions" "platform" "redis" "check" "test") -}}{{- fail (printf "additionalServices.%s: the chart uses this name" $name) -}}{{- end -}}
+{{- end -}}
+{{- if and .Values.additionalServices (eq (include "weir.onlyDecides" .) "yes") -}}{{- fail "decisions.only leaves no port for clients: additionalServices must be empty" -}}{{- end -}}
 {{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.enabled) -}}{{- fail "autoscaling.keda.enabled needs autoscaling.enabled" -}}{{- end -}}
 {{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.keda.prometheusAddress) (not .Values.autoscaling.keda.triggers) -}}{{- fail "autoscaling.keda needs prometheusAddress or triggers" -}}{{- end -}}
 {{- end -}}
@@ -364,8 +371,7 @@ bounds of 1 and 1000.
 
 {{/* The data whose change requires a restart: the process settings, and the Redis URL if the chart stores it. */}}
 {{- define "weir.settingsChecksum" -}}
-{{- $token := ternary (dig "token" "" (default dict .Values.admin)) "" (eq (include "weir.makesAdminSecret" .) "yes") -}}
-{{- printf "%s %s %s" (include "weir.settings" .) (ternary .Values.redis.url "" (eq (include "weir.hasSecretUrl" .) "yes")) $token | sha256sum -}}
+{{- printf "%s %s" (include "weir.settings" .) (ternary .Values.redis.url "" (eq (include "weir.hasSecretUrl" .) "yes")) | sha256sum -}}
 {{- end -}}
 
 {{- define "weir.limitsConfigMap" -}}

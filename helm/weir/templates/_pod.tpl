@@ -25,11 +25,36 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
-{{- with include "weir.adminSecret" . -}}
-{{- $env = append $env (dict "name" "WEIR_ADMIN_TOKEN" "valueFrom" (dict "secretKeyRef" (dict "name" . "key" (include "weir.adminSecretKey" $)))) -}}
+{{- /* A mounted file, unlike a variable, follows its Secret. */ -}}
+{{- if include "weir.adminSecret" . -}}
+{{- $env = append $env (dict "name" "WEIR_ADMIN_TOKEN_FILE" "value" (printf "/etc/weir/admin/%s" (include "weir.adminSecretKey" .))) -}}
 {{- end -}}
 {{- $env = append $env (dict "name" "NODE_ENV" "value" "production") -}}
-{{- toYaml (concat $env .Values.extraEnv) -}}
+{{- toYaml (concat $env (include "weir.telemetryEnv" . | fromYamlArray) .Values.extraEnv) -}}
+{{- end -}}
+
+{{- /* The standard variables of OpenTelemetry. Values of earlier charts have no `telemetry`. */ -}}
+{{- define "weir.telemetryEnv" -}}
+{{- $telemetry := default dict .Values.telemetry -}}
+{{- $env := list -}}
+{{- if $telemetry.endpoint -}}
+{{- $env = append $env (dict "name" "OTEL_EXPORTER_OTLP_ENDPOINT" "value" $telemetry.endpoint) -}}
+{{- if not $telemetry.traces -}}{{- $env = append $env (dict "name" "OTEL_TRACES_EXPORTER" "value" "none") -}}{{- end -}}
+{{- if not $telemetry.metrics -}}{{- $env = append $env (dict "name" "OTEL_METRICS_EXPORTER" "value" "none") -}}{{- end -}}
+{{- if not (kindIs "invalid" $telemetry.sampleRatio) -}}
+{{- $env = append $env (dict "name" "OTEL_TRACES_SAMPLER" "value" "parentbased_traceidratio") -}}
+{{- $env = append $env (dict "name" "OTEL_TRACES_SAMPLER_ARG" "value" (toString $telemetry.sampleRatio)) -}}
+{{- end -}}
+{{- with $telemetry.headersSecret -}}
+{{- if .name -}}{{- $env = append $env (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "valueFrom" (dict "secretKeyRef" (dict "name" .name "key" .key))) -}}{{- end -}}
+{{- end -}}
+{{- $env = append $env (dict "name" "WEIR_POD_NAME" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.name"))) -}}
+{{- $env = append $env (dict "name" "OTEL_RESOURCE_ATTRIBUTES" "value" (printf "k8s.namespace.name=%s,k8s.deployment.name=%s,k8s.pod.name=$(WEIR_POD_NAME)" (include "weir.namespace" .) (include "weir.fullname" .))) -}}
+{{- range $name, $value := default dict $telemetry.env -}}
+{{- $env = append $env (dict "name" $name "value" (toString $value)) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $env -}}
 {{- end -}}
 
 {{- define "weir.volumeMounts" -}}
@@ -53,6 +78,9 @@
 {{- end }}
 {{- if include "weir.tlsSecret" . }}
 - { name: tls, mountPath: /etc/weir/tls, readOnly: true }
+{{- end }}
+{{- if include "weir.adminSecret" . }}
+- { name: admin-token, mountPath: /etc/weir/admin, readOnly: true }
 {{- end }}
 {{- if include "weir.clientCaSecret" . }}
 - { name: client-ca, mountPath: /etc/weir/client-ca, readOnly: true }
@@ -96,6 +124,10 @@
 {{- end }}
 {{- with include "weir.tlsSecret" . }}
 - name: tls
+  secret: { secretName: {{ . | quote }}, defaultMode: 288 } # 0440
+{{- end }}
+{{- with include "weir.adminSecret" . }}
+- name: admin-token
   secret: { secretName: {{ . | quote }}, defaultMode: 288 } # 0440
 {{- end }}
 {{- with include "weir.clientCaSecret" . }}
