@@ -83,7 +83,7 @@ const MAY_IMPORT_BESIDE: Readonly<Record<string, readonly string[]>> = {
   'src/observe/otel': ['src/observe/log', 'src/observe/metrics'],
   'src/operations/documents': ['src/operations/validation'],
   'src/replay/suggest': ['src/replay/input', 'src/replay/measure'],
-  'src/store/redis': ['src/store/dispatch', 'src/store/in-flight'],
+  'src/store/redis': ['src/store/dispatch', 'src/store/in-flight', 'src/store/journal'],
   'src/store/redis/shared': ['src/store/redis/connection'],
 };
 

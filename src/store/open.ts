@@ -1,5 +1,5 @@
 import { DenialCache } from './denial-cache.ts';
-import type { JournaledCounts, LossListener } from './journaled-counts.ts';
+import type { JournaledCounts, LossListener } from './journal/journaled-counts.ts';
 import { MemoryStore } from './memory-store.ts';
 import { type StoreObserver, silentObserver } from './observer.ts';
 import type { RemoteStoreSettings } from './redis/connection/redis-options.ts';

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
-import type { PresentCount } from '../journaled-counts.ts';
+import type { PresentCount } from './journaled-counts.ts';
 import { ASK, ATTEND, LOCKS, PRESENT, UNFLUSHED } from './statements.ts';
 
 /** Counts that are read at once. */

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
-import type { JournaledCounts, Recovered } from '../journaled-counts.ts';
 import type { Journal } from './journal.ts';
+import type { JournaledCounts, Recovered } from './journaled-counts.ts';
 import type { RecoveryTables } from './recovery-tables.ts';
 
 /** Receives what a recovery does. Calls must be quick and must not throw. */

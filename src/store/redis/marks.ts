@@ -1,5 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
-import type { LossListener } from '../journaled-counts.ts';
+import type { LossListener } from '../journal/journaled-counts.ts';
 import { markKey } from '../keys.ts';
 import type { Decision } from '../store.ts';
 import type { Mark } from './charge-arguments.ts';

@@ -1,5 +1,5 @@
 import type { Callback } from 'ioredis';
-import type { JournaledCounts, PresentCount, PutBack } from '../journaled-counts.ts';
+import type { JournaledCounts, PresentCount, PutBack } from '../journal/journaled-counts.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import type { Marks } from './marks.ts';
 import { SharedLink } from './shared/shared-link.ts';

@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { calendarOf } from '../../../src/domain/limits/calendar.ts';
 import type { JournalObserver } from '../../../src/store/journal/journal.ts';
+import type { Recovered } from '../../../src/store/journal/journaled-counts.ts';
 import { type OpenJournal, openJournal } from '../../../src/store/journal/open.ts';
 import type { RecoveryObserver } from '../../../src/store/journal/recovery.ts';
-import type { Recovered } from '../../../src/store/journaled-counts.ts';
 import { bucketKey } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
