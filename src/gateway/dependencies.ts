@@ -6,6 +6,7 @@ import type { ListenSettings } from '../http/server/server.ts';
 import type { PortTls } from '../http/server/tls.ts';
 import type { GatewayObserver } from '../observe/gateway-observer.ts';
 import type { AccessLog } from '../observe/log/access-log.ts';
+import type { HttpMetrics } from '../observe/metrics/http-metrics.ts';
 import type { DecisionDependencies } from '../stages/decide.ts';
 import type { PathProfile } from '../stages/path/folded-path.ts';
 import type { Tracing } from '../stages/request-context.ts';
@@ -28,6 +29,8 @@ export interface GatewayDependencies extends DecisionDependencies {
   readonly accessLog: AccessLog | undefined;
   /** Records spans; undefined to record none. */
   readonly tracing: Tracing | undefined;
+  /** Records OpenTelemetry's HTTP metrics; undefined to record none. */
+  readonly httpMetrics?: HttpMetrics | undefined;
   /** Whether connections are to end with their next response. */
   isDraining(): boolean;
 }

@@ -108,6 +108,7 @@ export class Entrance<Shared extends PortDependencies> {
     // A proxy may be sent another status; its client gets the refusal's own.
     const isDecision = protocol !== undefined && status !== 0;
     const finalStatus = isDecision ? (refusal?.status ?? status) : status;
+    if (protocol === undefined) shared.httpMetrics?.record(request, status, shared.trusted.schemeOf(source));
     const settling = this.#port.end?.(request);
     if (settling === undefined) finishRequest(request, finalStatus, shared);
     else andThen(settling, () => finishRequest(request, finalStatus, shared));

@@ -16,7 +16,7 @@ import type { PortTls } from '../http/server/tls.ts';
 import { AccessLog } from '../observe/log/access-log.ts';
 import { Changes } from '../observe/log/changes.ts';
 import { type Log, openLog } from '../observe/log/log.ts';
-import { createMetrics } from '../observe/metrics/metrics.ts';
+import { createMetrics, type Metrics } from '../observe/metrics/metrics.ts';
 import { startTelemetry } from '../observe/otel/start-telemetry.ts';
 import { Buckets } from '../stages/buckets/buckets.ts';
 import type { OperationTable } from '../stages/match.ts';
@@ -77,7 +77,7 @@ export async function runGateway(
   const telemetry = await startTelemetry(process.env, log, metrics);
   const notifications = await runNotifications(settings, { shared, metrics, clock, ...reporting });
   const dependencies = {
-    ...gatewaySettings(settings),
+    ...gatewaySettings(settings, metrics),
     operations: operationTable,
     identities: identity.source,
     directory: identity.directory,
@@ -156,8 +156,10 @@ interface ReloadedParts {
   readonly envoy: RunningEnvoy | undefined;
 }
 
-function gatewaySettings({ baseUrl, listen, cors, upstream, usage, store }: Settings) {
-  return { baseUrl, listen, cors, upstream, usage, onStoreFailure: store.onStoreFailure };
+function gatewaySettings(settings: Settings, metrics: Metrics) {
+  const { baseUrl, listen, cors, upstream, usage, store } = settings;
+  const httpMetrics = settings.metrics.http ? metrics.openHttp() : undefined;
+  return { baseUrl, listen, cors, upstream, usage, onStoreFailure: store.onStoreFailure, httpMetrics };
 }
 
 /** The port for clients and the place for the decisions of other proxies, as far as they are set. */

@@ -148,6 +148,8 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
   traceparent = '';
   /** Undefined if requests are not traced. */
   spans: RequestSpans | undefined = undefined;
+  /** Where and when it was forwarded; undefined unless HTTP metrics are recorded. */
+  forwarded: { readonly origin: string; readonly atMs: number } | undefined = undefined;
   /** What read the request from its connection; undefined for a question within another request. */
   reader: RequestReader | undefined = undefined;
   /** How a proxy asked for this decision; undefined for a request that the gateway forwards itself. */

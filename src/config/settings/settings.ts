@@ -137,6 +137,12 @@ export const settingsSchema = closed({
   usage: usageSchema,
   notifications: notificationsSchema,
   kubernetes: kubernetesSchema,
+  metrics: section('What is measured besides the metrics of Weir. See docs/operating/telemetry.md.', {
+    http: flag(
+      'Also measure requests by route and status, by the conventions of OpenTelemetry: http.server.request.duration and http.client.request.duration.',
+      false,
+    ),
+  }),
   log: section('Logging to standard output, one JSON object per line.', {
     level: literals(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], {
       description: 'Minimum severity to log.',

@@ -72,6 +72,8 @@ function send(upstream: Upstream, request: PortRequest, dependencies: PortDepend
     body: bodyOf(exchange, listen.maxBodyBytes),
     bodyLength: lengthOf(exchange),
   };
+  if (dependencies.httpMetrics !== undefined)
+    request.forwarded = { origin: upstream.origin, atMs: performance.now() };
   const relay = exchange.isTunnel
     ? new TunnelRelay(upstream, outgoing, request, dependencies)
     : new Relay(upstream, outgoing, request, dependencies);

@@ -9,6 +9,7 @@ import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { JournalObserver } from '../../store/journal/journal.ts';
 import type { RecoveryObserver } from '../../store/journal/recovery.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
+import { HttpMetrics } from './http-metrics.ts';
 import { type MetricTable, OTHER_RULE, registerMetrics } from './metric-table.ts';
 import { collectDefaultMetrics, Registry } from './prometheus-client.ts';
 import { type RequestMetrics, requestMetrics } from './request-metrics.ts';
@@ -60,6 +61,8 @@ export interface Metrics
   showInFlight(slots: HeldSlots): void;
   /** Shows the age of the oldest count that is not in the journal, and whether counts are being put back. They are read at each scrape. */
   showJournal(lagSeconds: () => number, isRecovering: () => boolean): void;
+  /** Adds OpenTelemetry's HTTP metrics. To be called once. */
+  openHttp(): HttpMetrics;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
   readonly contentType: string;
@@ -128,6 +131,7 @@ export function createMetrics(identity: Settings['identity']): Metrics {
       table.weir_journal_recovering(() => (isRecovering() ? 1 : 0));
     },
     showInFlight: (slots) => table.weir_requests_in_flight(() => slots.byBucket()),
+    openHttp: () => new HttpMetrics(registry),
     contentType: registry.contentType,
     text: () => registry.metrics(),
     // prom-client's types use an enum, but its code uses strings.

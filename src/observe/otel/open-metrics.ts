@@ -14,6 +14,7 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import type { Logger } from 'pino';
 import { version } from '../../config/package.ts';
+import { CONVENTIONAL_NAMES, conventionalAttributes } from '../metrics/http-metrics.ts';
 import type { MetricReading, MetricSource, MetricValue } from '../metrics/metrics.ts';
 import type { OtlpProtocol } from './signal.ts';
 
@@ -21,7 +22,7 @@ import type { OtlpProtocol } from './signal.ts';
 const INTERVAL_MS = 60_000;
 const TIMEOUT_MS = 30_000;
 
-/** Opens the part of the SDK that sends metrics. They are the metrics of the Prometheus endpoint, under the same names. */
+/** Opens the part of the SDK that sends metrics. They are the metrics of the Prometheus endpoint. */
 export async function openMetrics(
   protocol: OtlpProtocol,
   resource: Resource,
@@ -65,8 +66,8 @@ async function exporterOf(protocol: OtlpProtocol): Promise<PushMetricExporter> {
 const STARTED = hrTime(performance.timeOrigin);
 
 /**
- * Gives OpenTelemetry the metrics of the Prometheus endpoint, so that each metric is defined once. They keep their names; counters and
- * histograms are cumulative since the start of the process.
+ * Gives OpenTelemetry the metrics of the Prometheus endpoint, so that each metric is defined once. They keep their names, except
+ * that HTTP metrics have the names of the conventions. Counters and histograms are cumulative since the start of the process.
  */
 export class PrometheusProducer implements MetricProducer {
   readonly #source: MetricSource;
@@ -86,9 +87,11 @@ export class PrometheusProducer implements MetricProducer {
 
 /** Undefined for a metric without a value, and for types that OpenTelemetry does not have. */
 function metricOf(reading: MetricReading, endTime: HrTime): MetricData | undefined {
-  const { name, help, type } = reading;
+  const { help, type } = reading;
+  const isConventional = CONVENTIONAL_NAMES.has(reading.name);
+  const name = CONVENTIONAL_NAMES.get(reading.name) ?? reading.name;
   const common = {
-    descriptor: { name, description: help, unit: unitOf(name), valueType: ValueType.DOUBLE },
+    descriptor: { name, description: help, unit: unitOf(reading.name), valueType: ValueType.DOUBLE },
     aggregationTemporality: AggregationTemporality.CUMULATIVE,
   };
   const values = reading.values.filter(({ value }) => Number.isFinite(value));
@@ -103,7 +106,9 @@ function metricOf(reading: MetricReading, endTime: HrTime): MetricData | undefin
     case 'gauge':
       return { ...common, dataPointType: DataPointType.GAUGE, dataPoints: numbers() };
     case 'histogram': {
-      const dataPoints = histogramsIn(values).map(([labels, histogram]) => point(labels, histogram));
+      const dataPoints = histogramsIn(values).map(([labels, histogram]) =>
+        point(isConventional ? conventionalAttributes(labels) : labels, histogram),
+      );
       return { ...common, dataPointType: DataPointType.HISTOGRAM, dataPoints };
     }
     default:

@@ -23,6 +23,7 @@ import {
   type RequestSpans,
   type Tracing,
 } from '../../stages/request-context.ts';
+import { clientError, isKnownMethod, serverError, serverIn } from '../http-conventions.ts';
 import { isTraceparent } from '../log/traceparent.ts';
 import type { OtlpProtocol } from './signal.ts';
 
@@ -138,31 +139,24 @@ class SpansOfRequest implements RequestSpans {
     span.end(unixMs(chargeAskedMs + chargeMs));
   }
 
-  #endUpstream({ upstreamStatus, upstreamError }: RequestContext, endTime: number): void {
+  #endUpstream(context: RequestContext, endTime: number): void {
     const span = this.#upstream;
     if (span === undefined) return;
-    const isError = upstreamError !== undefined || (upstreamStatus ?? 0) >= 400;
-    const errorType = upstreamError ?? `${upstreamStatus}`;
-    span.setAttributes(
-      present({
-        'http.response.status_code': upstreamStatus,
-        'error.type': isError ? errorType : undefined,
-      }),
-    );
-    if (isError) span.setStatus({ code: SpanStatusCode.ERROR });
+    const error = clientError(context);
+    span.setAttributes(present({ 'http.response.status_code': context.upstreamStatus, 'error.type': error }));
+    if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR });
     span.end(endTime);
   }
 }
 
 function requestAttributes(context: RequestContext, status: number): Attributes {
   const { requestId, target, clientAddress, operation, caller, charged, refusal } = context;
-  const isError = status >= 500;
   return present({
     'url.path': target?.path,
     'http.route': operation?.path,
     'client.address': clientAddress,
     'http.response.status_code': status === 0 ? undefined : status,
-    'error.type': isError ? (refusal?.code ?? `${status}`) : undefined,
+    'error.type': serverError(context, status),
     'weir.request_id': requestId,
     'weir.operation': operation?.id,
     'weir.account': caller?.account,
@@ -172,19 +166,14 @@ function requestAttributes(context: RequestContext, status: number): Attributes 
   });
 }
 
-/** The methods that the conventions call known. */
-const KNOWN_METHODS: ReadonlySet<string> = new Set([
-  ...['CONNECT', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY', 'TRACE'],
-]);
-
 function methodAttributes(method: string): Attributes {
-  if (KNOWN_METHODS.has(method)) return { 'http.request.method': method };
+  if (isKnownMethod(method)) return { 'http.request.method': method };
   return { 'http.request.method': '_OTHER', 'http.request.method_original': method };
 }
 
 /** The method in the name of a span: `HTTP` for one that is not known. */
 function methodName(method: string): string {
-  return KNOWN_METHODS.has(method) ? method : 'HTTP';
+  return isKnownMethod(method) ? method : 'HTTP';
 }
 
 /** By origin: a gateway has few upstreams. */
@@ -201,12 +190,8 @@ function upstreamAttributes(origin: string): Attributes {
 
 /** Empty if the client has sent an invalid host. */
 function serverAttributes(origin: string): Attributes {
-  if (!URL.canParse(origin)) return {};
-  const { hostname, port, protocol } = new URL(origin);
-  return {
-    'server.address': hostname.replace(/^\[|\]$/g, ''),
-    'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
-  };
+  const server = serverIn(origin);
+  return server === undefined ? {} : { 'server.address': server.address, 'server.port': server.port };
 }
 
 /** Of a reading of `performance.now()`. The SDK would convert each reading by another offset, off by up to a millisecond. */

@@ -112,6 +112,7 @@ describe('the settings of weir.yaml', () => {
       journal: { flushMs: 1_000 },
       notifications: { log: false, allowPrivate: false },
       kubernetes: { watch: [], credentialsFolder: '/var/run/secrets/kubernetes.io/serviceaccount' },
+      metrics: { http: false },
       log: { level: 'info', access: true },
     });
   });

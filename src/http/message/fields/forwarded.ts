@@ -77,10 +77,14 @@ export class TrustedProxies {
    * and Host. Undefined where there is no usable host.
    */
   originOf(received: Received): ClientOrigin | undefined {
-    const isTrusted = this.has(received.peer);
-    const scheme = firstOf(schemeOf(received, isTrusted)).toLowerCase() === 'https' ? 'https' : 'http';
-    const host = firstOf(hostOf(received, isTrusted));
+    const scheme = this.schemeOf(received);
+    const host = firstOf(hostOf(received, this.has(received.peer)));
     return host !== '' && isHost(host) && URL.canParse(`${scheme}://${host}`) ? { scheme, host } : undefined;
+  }
+
+  /** The scheme of that origin, which is known without a host. */
+  schemeOf(received: Received): ClientOrigin['scheme'] {
+    return firstOf(schemeOf(received, this.has(received.peer))).toLowerCase() === 'https' ? 'https' : 'http';
   }
 
   #includes(address: string): boolean {
