@@ -155,6 +155,22 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     expect(await left(14.999)).toEqual([85]);
     await settle({ ...made, charge: { ...made.charge, cost: 99 }, chargedAtUs: undefined }, 0, 6);
     expect(await left(6)).toEqual([100]);
+    for (const [cost, afterS] of [
+      [1, 7],
+      [20, 8],
+      [30, 9],
+    ] as const)
+      await charge(cost, afterS);
+    for (const [cost, remaining] of [
+      [1, 50],
+      [5, 55],
+      [15, 70],
+    ] as const) {
+      await settle({ ...made, charge: { ...made.charge, cost }, chargedAtUs: undefined }, 0, 9);
+      expect(await left(9)).toEqual([remaining]);
+    }
+    expect(await left(18.999)).toEqual([70]);
+    expect(await left(19)).toEqual([100]);
   });
 
   test('a refund whose charge is unknown takes points of the present period, and no more than it has', async () => {
@@ -213,5 +229,38 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     expect(await left(endS + 4)).toEqual([100]);
     await settle(second, 50, endS + 5);
     expect(await left(endS + 6)).toEqual([90]);
+  });
+
+  test('a period that has begun since the last charge counts nothing of the one before', async () => {
+    const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
+    const { charge, settle, left, at } = await opened({ calendar });
+    const endS = (calendar.at(at(0) / 1_000).endMs * 1_000 - at(0)) / US_PER_SECOND;
+    const beforeS = endS - 600;
+    const [first, second] = [await charge(30, beforeS), await charge(20, beforeS)];
+    expect(await settle(first, 20, beforeS + 1)).toMatchObject({
+      buckets: [{ remaining: 60, resetAfterUs: 599 * US_PER_SECOND }],
+    });
+    // Nothing is given back, and what is added counts from now on.
+    expect(await settle(second, 0, endS)).toMatchObject({
+      buckets: [{ remaining: 100, resetAfterUs: 3_600 * US_PER_SECOND }],
+    });
+    const other = await opened({ calendar });
+    const late = await other.charge(30, beforeS);
+    expect(await other.settle(late, 35, endS + 1)).toMatchObject({ buckets: [{ remaining: 95 }] });
+    expect(await left(endS + 1)).toEqual([100]);
+  });
+
+  test('no more is given back in a period than was charged in it', async () => {
+    const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
+    const { charge, settle, left, at } = await opened({ calendar });
+    const endS = (calendar.at(at(0) / 1_000).endMs * 1_000 - at(0)) / US_PER_SECOND;
+    const old = await charge(10, endS - 1);
+    const made = await charge(30, endS);
+    await settle(old, 0, endS + 1);
+    await settle({ ...made, charge: { ...made.charge, cost: 31 } }, 0, endS + 1);
+    expect(await left(endS + 1)).toEqual([70]);
+    // The clock goes back to the hour before.
+    await settle(made, 45, endS - 1);
+    expect(await left(endS + 2)).toEqual([55]);
   });
 }

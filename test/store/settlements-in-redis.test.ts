@@ -1,0 +1,156 @@
+/** What lua/settle.lua does with the clock of Redis, the lives of keys, and values that no release has written. */
+import { Redis } from 'ioredis';
+import { afterAll, expect, test } from 'vitest';
+import { calendarOf } from '../../src/domain/limits/calendar.ts';
+import { withScripts } from '../../src/store/redis/scripts.ts';
+import { sendSettlements } from '../../src/store/redis/send-settlements.ts';
+import type { BucketCharge, Charge, Settlement } from '../../src/store/store.ts';
+import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
+import { WRONG_TYPES, wrongBytes } from '../fixtures/wrong-values.ts';
+
+const client = withScripts(new Redis(sharedRedisUrl()));
+afterAll(() => client.disconnect());
+
+const US_PER_SECOND = 1_000_000;
+const START_US = 1_790_000_000 * US_PER_SECOND;
+const LIFE = { markedMs: 1_000, lifeMs: undefined };
+let ids = 0;
+
+function bucketOf(name: string, changes: Partial<BucketCharge> = {}): BucketCharge {
+  return { key: `${uniquePrefix()}:1:{o}:${name}:o`, limit: 100, windowSeconds: 10, ...changes };
+}
+
+async function charged(charge: Charge, nowUs?: number) {
+  const [made] = await runCharges(client, [charge], nowUs === undefined ? {} : { nowUs, lifeMs: undefined });
+  if (made?.outcome !== 'admitted') throw new Error('was not admitted');
+  return { charge, chargedAtUs: made.chargedAtUs, refundsRequests: false };
+}
+
+const settlementOf = (made: Omit<Settlement, 'id' | 'cost'>, cost: number) => ({
+  ...made,
+  cost,
+  id: `s-${ids++}`,
+});
+
+test('points are added as of the time of Redis', async () => {
+  const bucket = bucketOf('tokens', { windowSeconds: 600 });
+  const made = await charged({ buckets: [bucket], cost: 5 });
+  const [settled] = await sendSettlements(client, [settlementOf(made, 9)], { markedMs: 1_000 });
+  expect(settled).toMatchObject({
+    outcome: 'settled',
+    buckets: [{ remaining: 91, resetAfterUs: 600 * US_PER_SECOND }],
+  });
+});
+
+test('a key lives until its last charge has expired for half a window, or for as long as it had', async () => {
+  const bucket = bucketOf('tokens');
+  const charge = { buckets: [bucket], cost: 5 };
+  const lifeMs = async () => Math.round((await client.pttl(bucket.key)) / 100) / 10;
+  const at = (afterS: number) => ({ ...LIFE, nowUs: START_US + afterS * US_PER_SECOND });
+  const first = await charged(charge, START_US);
+  await client.pexpire(bucket.key, 3_000);
+  await sendSettlements(client, [settlementOf(first, 7)], at(1));
+  expect(await lifeMs()).toBe(15);
+  const second = await charged(charge, START_US + 4 * US_PER_SECOND);
+  await client.pexpire(bucket.key, 3_000);
+  // The last one is now of the time of 1 second.
+  await sendSettlements(client, [settlementOf(second, 0)], at(5));
+  expect(await lifeMs()).toBe(11);
+  const third = await charged(charge, START_US + 6 * US_PER_SECOND);
+  await client.pexpire(bucket.key, 12_000);
+  await sendSettlements(client, [settlementOf(third, 0)], at(7));
+  expect(await lifeMs()).toBe(12);
+});
+
+test('a key without a time to live whose points have expired is not kept', async () => {
+  const bucket = bucketOf('tokens');
+  const charge = { buckets: [bucket], cost: 5 };
+  await charged(charge, START_US);
+  const second = await charged(charge, START_US + 2 * US_PER_SECOND);
+  const third = await charged(charge, START_US + 8 * US_PER_SECOND);
+  await client.persist(bucket.key);
+  const nowUs = START_US + 17.5 * US_PER_SECOND;
+  await sendSettlements(client, [settlementOf(third, 0)], { ...LIFE, nowUs });
+  await expect.poll(() => client.exists(bucket.key)).toBe(0);
+  expect(second.chargedAtUs).toBe(START_US + 2 * US_PER_SECOND);
+});
+
+test('a bucket of a period lives for 15 minutes after it', async () => {
+  const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
+  const bucket = bucketOf('tokens', { calendar });
+  const made = await charged({ buckets: [bucket], cost: 50 }, START_US);
+  await client.pexpire(bucket.key, 3_000);
+  const leftMs = calendar.at(START_US / 1_000).endMs - START_US / 1_000;
+  await sendSettlements(client, [settlementOf(made, 40)], { ...LIFE, nowUs: START_US });
+  expect((await client.pttl(bucket.key)) / 1_000).toBeCloseTo((leftMs + 900_000) / 1_000, 0);
+});
+
+test('values of every type and length, and headers that contradict their entries, are left to the next charge', async () => {
+  const [wrong, other] = [bucketOf('wrong'), bucketOf('other')];
+  const charge = { buckets: [wrong, other], cost: 10 };
+  const entry = (atUs: number, points: number) => [...sevenBytes(atUs), ...fourBytes(points)];
+  const header = (total: number, points: number) => [...fourBytes(total), ...entry(START_US, points)];
+  const bytes = (...all: readonly number[][]) => Buffer.from(all.flat());
+  const early = START_US - US_PER_SECOND;
+  const contradictions = [
+    bytes(header(5, 0)),
+    bytes(header(5, 9)),
+    bytes(header(9, 5)),
+    bytes(header(5, 5), entry(early, 1)),
+    bytes(header(9, 5), entry(START_US + 1, 4)),
+    bytes(header(9, 5), entry(early, 0)),
+    // An expired entry has more points than there are.
+    bytes(header(9, 5), entry(START_US - 20 * US_PER_SECOND, 50)),
+  ];
+  const values = [
+    ...WRONG_TYPES.map(({ put }) => put),
+    ...[1, 2, 14, 16, 25, 27].flatMap((length) => wrongBytes(length).map(({ put }) => put)),
+    ...contradictions.map((value) => async (redis: Redis, key: string) => {
+      await redis.set(key, value);
+    }),
+  ];
+  for (const put of values) {
+    await client.del(wrong.key, other.key);
+    await runCharges(client, [{ buckets: [other], cost: 10 }], { nowUs: START_US });
+    await put(client, wrong.key);
+    const before = await client.dump(wrong.key);
+    for (const cost of [4, 30]) {
+      const made = { charge, chargedAtUs: START_US, refundsRequests: false };
+      const options = { markedMs: 1_000, nowUs: START_US, lifeMs: TEST_LIFE_MS };
+      const [settled] = await sendSettlements(client, [settlementOf(made, cost)], options);
+      expect(settled).toMatchObject({ outcome: 'settled', buckets: [undefined, { overPoints: 0 }] });
+    }
+    expect(await client.dump(wrong.key)).toBe(before);
+  }
+});
+
+test('a period that has no time of Redis, and a value that is none of a period, change nothing', async () => {
+  const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
+  const bucket = bucketOf('tokens', { calendar });
+  const charge = { buckets: [bucket], cost: 50 };
+  const made = await charged(charge, START_US);
+  const settle = async (unixMs: number) => {
+    const options = { ...LIFE, nowUs: START_US, unixMs };
+    const [settled] = await sendSettlements(client, [settlementOf(made, 40)], options);
+    return settled && 'buckets' in settled ? settled.buckets[0] : 'not settled';
+  };
+  const hours = (count: number) => START_US / 1_000 + count * 3_600_000;
+  expect([await settle(hours(3)), await settle(hours(-3))]).toEqual([undefined, undefined]);
+  expect(await settle(hours(0))).toMatchObject({ remaining: 60 });
+  const endS = calendar.at(START_US / 1_000).endMs / 1_000;
+  const count = (total: number, atS: number) => Buffer.from([...sevenBytes(total), ...fiveBytes(atS)]);
+  for (const value of [count(1, endS + 3_600), count(2 ** 53 + 2, START_US / US_PER_SECOND), 'short']) {
+    await client.set(bucket.key, value);
+    expect(await settle(hours(0))).toBeUndefined();
+  }
+  await client.del(bucket.key);
+  await client.lpush(bucket.key, 'a list');
+  expect(await settle(hours(0))).toBeUndefined();
+});
+
+const bytesOf = (value: number, count: number) =>
+  Array.from({ length: count }, (_, index) => Math.floor(value / 256 ** (count - 1 - index)) % 256);
+const fourBytes = (value: number) => bytesOf(value, 4);
+const fiveBytes = (value: number) => bytesOf(value, 5);
+const sevenBytes = (value: number) => bytesOf(value, 7);
