@@ -1,5 +1,5 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { identitiesSchema } from '../src/config/files/identities.ts';
+import { identitiesSchema } from '../src/config/files/identities/parse.ts';
 import { anyLimit, limitsSchema, ROW_NAME } from '../src/config/files/limits/schema.ts';
 import { asNode, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
 import { settingsSchema } from '../src/config/settings/settings.ts';

@@ -1,4 +1,4 @@
-import { identitiesSchema } from '../src/config/files/identities.ts';
+import { identitiesSchema } from '../src/config/files/identities/parse.ts';
 import { limitsSchema } from '../src/config/files/limits/schema.ts';
 import { asNode, type SchemaNode } from '../src/config/reader/schema-node.ts';
 import { settingsSchema } from '../src/config/settings/settings.ts';

@@ -70,6 +70,7 @@ const MAY_IMPORT_BESIDE: Readonly<Record<string, readonly string[]>> = {
   'src/config/checks': ['src/config/files', 'src/config/reader', 'src/config/settings'],
   'src/config/files': ['src/config/reader', 'src/config/settings'],
   'src/config/files/descriptors': ['src/config/files/limits'],
+  'src/config/files/limits': ['src/config/files/identities'],
   'src/config/kubernetes': ['src/config/reader', 'src/config/settings'],
   'src/config/settings': ['src/config/reader'],
   'src/gateway/upstream': ['src/gateway/response-cost'],

@@ -4,6 +4,7 @@ import { createLocalJWKSet, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { andThen } from '../../src/domain/awaitable.ts';
 import type { Principal } from '../../src/domain/caller.ts';
 import { Refusal } from '../../src/domain/problems.ts';
+import { digestOf, TokenTable } from '../../src/domain/token-digest.ts';
 import { Revocations } from '../../src/facts/revocations.ts';
 import { CachedTokens, type Verifier } from '../../src/identity/cached-tokens.ts';
 import { ClaimsDirectory } from '../../src/identity/directory/claims-directory.ts';
@@ -127,8 +128,10 @@ async function jwtCases(alg: 'RS256' | 'ES256'): Promise<Case[]> {
 function staticCase(): Case {
   const principal: Principal = { id: 'svc', type: 'ServiceAccount', account: 'acct_1', actsFor: new Set() };
   const tokens = Array.from({ length: TOKENS }, (_, index) => `static-token-of-a-usual-length-${index}`);
+  const table = new TokenTable(tokens.length);
+  for (const token of tokens) table.add(digestOf(token), principal);
   const known = new StaticIdentities({
-    tokens: new Map(tokens.map((token) => [token, principal])),
+    tokens: table,
     principals: new Map([[principal.id, principal]]),
     accounts: new Map([['acct_1', { organization: 'org_1' }]]),
   });

@@ -20,7 +20,12 @@ export const GATEWAY: Program = {
   name: 'gateway',
   source: 'src',
   output: 'dist',
-  entries: ['main', 'store/embedded', 'config/files/limits/parse-worker'],
+  entries: [
+    'main',
+    'store/embedded',
+    'config/files/limits/parse-worker',
+    'config/files/identities/parse-child',
+  ],
   external: [],
   pages: ['console/browser/main', 'console/browser/report/report-page'],
   copies: [],

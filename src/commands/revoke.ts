@@ -9,7 +9,6 @@ import { recordedFacts, recordFacts } from '../facts/fact-record.ts';
 import { formatTarget, REVOCATIONS } from '../facts/revocation-message.ts';
 import {
   judgingIdentity,
-  knownTogether,
   LONGEST_TOKEN_CHARACTERS,
   noteOnTarget,
   noteOnUnknown,
@@ -134,7 +133,7 @@ async function withRecord<T>(
 }
 
 async function revokeNow(sharing: Sharing, revoked: Revoked, hours: number): Promise<void> {
-  const note = noteOn(revoked, sharing.settings);
+  const note = await noteOn(revoked, sharing.settings);
   if (note !== undefined) printError(revoked.kind === 'token' ? `Warning: ${note}` : note);
   const { isLasting, ...published } = await withRecord(sharing, 'Nothing was revoked', async (record) => ({
     ...(await recordFacts(record, REVOCATIONS, revoking(revoked, hours * MS_PER_HOUR))),
@@ -153,13 +152,13 @@ async function revokeNow(sharing: Sharing, revoked: Revoked, hours: number): Pro
   }
 }
 
-function noteOn(revoked: Revoked, settings: Settings): string | undefined {
+async function noteOn(revoked: Revoked, settings: Settings): Promise<string | undefined> {
   const identity = judgingIdentity(settings);
-  if (!('file' in identity)) return noteOnTarget(revoked, identity, knownTogether([]), NAMES);
+  if (!('file' in identity)) return noteOnTarget(revoked, identity, [], NAMES);
   try {
     const files = configurationFiles(settings, new FileSource());
-    const read = [files, ...files.credentials].flatMap((one) => one?.identities?.read() ?? []);
-    return noteOnTarget(revoked, identity, knownTogether(read), NAMES);
+    const read = await Promise.all([files, ...files.credentials].map((one) => one?.identities?.load() ?? []));
+    return noteOnTarget(revoked, identity, read.flat(), NAMES);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     return noteOnUnknown(revoked, `${identity.file} cannot be read`);

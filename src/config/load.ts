@@ -2,7 +2,8 @@ import type { JSONWebKeySet } from 'jose';
 import { identityFindings, proxyFindings } from './checks/findings.ts';
 import { CertificateFiles } from './files/certificates.ts';
 import { DescriptorFiles } from './files/descriptors/files.ts';
-import { type Identities, parseIdentities } from './files/identities.ts';
+import type { Identities } from './files/identities/parse.ts';
+import { parseIdentitiesApart } from './files/identities/parse-process.ts';
 import { parseKeyFile } from './files/key-file.ts';
 import { LimitsFiles } from './files/limits/files.ts';
 import { ConfigError, type Problem } from './problem.ts';
@@ -115,7 +116,7 @@ function identitiesFile(
   section: string,
 ): ParsedFile<Identities> | undefined {
   const open = (file: string, setting: string) =>
-    new ParsedFile(file, parseIdentities, `the setting ${setting} refers to it`, source);
+    new ParsedFile(file, parseIdentitiesApart, `the setting ${setting} refers to it`, source);
   if ('file' in identity) return open(identity.file, `${section}.file`);
   if (!('directory' in identity) || identity.directory.kind !== 'file') return undefined;
   return open(identity.directory.file, `${section}.directory.file`);

@@ -1,17 +1,15 @@
 import { hash } from 'node:crypto';
-import type { Identities } from '../config/files/identities.ts';
+import type { Identities } from '../config/files/identities/parse.ts';
 import { suggestionOf } from '../config/reader/messages.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { ID_FORMAT, isId } from '../domain/caller.ts';
+import { digestOfHex } from '../domain/token-digest.ts';
 import type { Revoked } from './revocations.ts';
 
 /** What was given cannot be revoked. No message repeats it, because it may be a token wherever it was written. */
 export class TargetRefused extends Error {
   override readonly name = 'TargetRefused';
 }
-
-/** The tokens and principals of the identities files. */
-export type KnownTargets = Pick<Identities, 'tokens' | 'principals'>;
 
 /** What the sender calls the two kinds of target, such as `--token` and `--principal`. */
 export interface TargetNames {
@@ -60,22 +58,26 @@ export function principalTarget(id: string, names: TargetNames): Revoked {
 export function noteOnTarget(
   revoked: Revoked,
   identity: Settings['identity'],
-  { tokens, principals }: KnownTargets,
+  known: readonly Identities[],
   names: TargetNames,
 ): string | undefined {
   if (!('file' in identity)) {
     return noteOnUnknown(revoked, `identity.kind is ${identity.kind}, so only the issuer knows them`);
   }
-  const digests = new Set([...tokens.keys()].map(digestOfKey));
+  const hasToken = (digestHex: string) =>
+    known.some(({ tokens }) => tokens.get(digestOfHex(digestHex)) !== undefined);
   if (revoked.kind === 'token') {
-    if (digests.has(revoked.digestHex) || identity.kind !== 'static') return undefined;
+    if (hasToken(revoked.digestHex) || identity.kind !== 'static') return undefined;
     return `${identity.file} has no such token. Was it copied whole? It is revoked all the same.`;
   }
-  if (principals.has(revoked.id)) return undefined;
-  if (digests.has(hash('sha256', revoked.id))) {
+  if (known.some(({ principals }) => principals.has(revoked.id))) return undefined;
+  if (hasToken(hash('sha256', revoked.id))) {
     throw new TargetRefused(`${names.principal} was given a token: use ${names.token}. Nothing was revoked.`);
   }
-  const hint = suggestionOf(revoked.id, principals.keys());
+  const hint = suggestionOf(
+    revoked.id,
+    known.flatMap(({ principals }) => [...principals.keys()]),
+  );
   throw new TargetRefused(
     `The principal is unknown: no token of ${identity.file} belongs to it.${hint} Nothing was revoked.`,
   );
@@ -87,20 +89,7 @@ export function judgingIdentity({ identity, credentials }: Settings): Settings['
   return all.find((one) => !('file' in one)) ?? identity;
 }
 
-/** The tokens and principals of several files. */
-export function knownTogether(files: readonly KnownTargets[]): KnownTargets {
-  return {
-    tokens: new Map(files.flatMap(({ tokens }) => [...tokens])),
-    principals: new Map(files.flatMap(({ principals }) => [...principals])),
-  };
-}
-
 /** The note for a principal when there is no list of principals to check it against. Undefined for a token. */
 export function noteOnUnknown({ kind }: Revoked, why: string): string | undefined {
   return kind === 'token' ? undefined : `Whether there is such a principal is not known here: ${why}.`;
-}
-
-/** A key of `tokens` is a token, or `sha256:` and the digest of one. */
-function digestOfKey(key: string): string {
-  return key.startsWith('sha256:') ? key.slice('sha256:'.length).toLowerCase() : hash('sha256', key);
 }

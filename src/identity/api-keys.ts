@@ -1,4 +1,4 @@
-import type { Identities } from '../config/files/identities.ts';
+import type { Identities } from '../config/files/identities/parse.ts';
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { presentedDigest } from '../domain/token-digest.ts';

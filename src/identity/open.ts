@@ -1,5 +1,5 @@
 import type { JSONWebKeySet } from 'jose';
-import type { Identities } from '../config/files/identities.ts';
+import type { Identities } from '../config/files/identities/parse.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { Revocations } from '../facts/revocations.ts';
 import { ApiKeys, keyOwnersUrl } from './api-keys.ts';

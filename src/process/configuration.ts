@@ -2,7 +2,7 @@ import type { JSONWebKeySet } from 'jose';
 import { type CostedOperation, checkCosts, type LimitPlaces, placesIn } from '../config/checks/costs.ts';
 import { checkSelections } from '../config/checks/selections.ts';
 import { checkProxySettings } from '../config/files/certificates.ts';
-import type { Identities } from '../config/files/identities.ts';
+import type { Identities } from '../config/files/identities/parse.ts';
 import {
   type ConfigurationFiles,
   configurationFiles,
@@ -17,6 +17,7 @@ import { type PortTokenSettings, readTokenFile } from '../config/settings/port-t
 import type { Settings } from '../config/settings/settings.ts';
 import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
+import { TokenTable } from '../domain/token-digest.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
 import { OperationFiles } from '../operations/operation-files.ts';
 import { OperationTable, unlistedOperations, unlistedPolicy } from '../stages/match.ts';
@@ -67,7 +68,7 @@ export interface SettingsFile {
   read(): Settings;
 }
 
-const NO_IDENTITIES: Identities = { tokens: new Map(), principals: new Map(), accounts: new Map() };
+const NO_IDENTITIES: Identities = { tokens: new TokenTable(0), principals: new Map(), accounts: new Map() };
 
 const PORTS_WITH_TOKEN = ['admin', 'decisions'] as const;
 
@@ -102,12 +103,13 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   await collect(() => secretFile && readSecretFile(secretFile));
   for (const certificates of Object.values(named.certificates)) await collect(() => certificates?.read());
   const limits = await collect(() => named.limits?.load());
-  const identities = await collect(() => named.identities?.read() ?? NO_IDENTITIES);
-  const keys = await collect(() => named.keys?.read());
+  const identities = await collect(() => named.identities?.load() ?? NO_IDENTITIES);
+  const keys = await collect(() => named.keys?.load());
   const credentials: (IdentityContent | undefined)[] = [];
   for (const own of named.credentials) {
     const read = await collect(
-      () => own && { identities: own.identities?.read() ?? NO_IDENTITIES, keys: own.keys?.read() },
+      async () =>
+        own && { identities: (await own.identities?.load()) ?? NO_IDENTITIES, keys: await own.keys?.load() },
     );
     credentials.push(read);
   }

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { Identities } from '../config/files/identities.ts';
+import type { Identities } from '../config/files/identities/parse.ts';
 import { differenceOf } from '../config/files/limits/difference.ts';
 import { followKubernetes } from '../config/kubernetes/follow.ts';
 import type { IdentityFiles } from '../config/load.ts';
@@ -110,7 +110,7 @@ function watchIdentities(
       take(changed);
       report.taken();
     };
-    return [watchFiles({ ...report, current, files: () => [file.file], load: () => file.read(), onLoad })];
+    return [watchFiles({ ...report, current, files: () => [file.file], load: () => file.load(), onLoad })];
   };
   const own = files.credentials.flatMap((one, index) =>
     watch(one?.identities, credentials[index]?.identities, (changed) =>

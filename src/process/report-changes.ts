@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { Identities } from '../config/files/identities.ts';
+import type { Identities } from '../config/files/identities/parse.ts';
+import type { Principal } from '../domain/caller.ts';
 import { settlementText } from '../domain/settlement/settlement-text.ts';
 import type { Changes, Difference } from '../observe/log/changes.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
@@ -42,7 +43,7 @@ export function reportingChanges(
       reloadable.operations(changed);
       const sha = versionOf(changed);
       observer.operationsInForce(sha);
-      const found = differenceOf(valuesOf(current), valuesOf(changed));
+      const found = differenceOf(valuesOf(current), valuesOf(changed), (value) => value);
       current = changed;
       void found.then((difference) => changes.info({ sha, ...listed(difference) }, 'operations.changed'));
     },
@@ -89,37 +90,52 @@ async function reportIdentities(
   after: Identities,
   changes: Pick<Changes, 'info'>,
 ): Promise<void> {
-  const difference = await differenceOf(identityValues(before), identityValues(after));
+  const difference = [
+    ...(await differenceOf(before.principals, after.principals, principalValue)),
+    ...(await differenceOf(before.accounts, after.accounts, (to, id) => ({
+      name: { what: 'account', id },
+      to,
+    }))),
+    ...(await differenceOf(before.tokens, after.tokens, ({ id }) => ({
+      name: { what: 'token', id },
+      to: {},
+    }))),
+  ];
   changes.info(listed(difference), 'identities.changed');
 }
 
-/** A token has no name: whose it is says enough. */
-function identityValues({ tokens, principals, accounts }: Identities): Values {
-  const values = new Map<string, Value>();
-  for (const [id, { claimedAccounts: _, ...principal }] of principals) {
-    const actsFor = 'actsFor' in principal ? { actsFor: [...principal.actsFor].sort() } : {};
-    const { type, account, organization } = { organization: undefined, ...principal };
-    const owner = account === undefined ? { organization } : { account };
-    values.set(`principal ${id}`, { name: { what: 'principal', id }, to: { type, ...owner, ...actsFor } });
-  }
-  for (const [id, account] of accounts) {
-    values.set(`account ${id}`, { name: { what: 'account', id }, to: { ...account } });
-  }
-  for (const [token, { id }] of tokens) {
-    values.set(`token ${token}`, { name: { what: 'token', id }, to: {} });
-  }
-  return values;
+function principalValue({ claimedAccounts: _, ...principal }: Principal, id: string): Value {
+  const actsFor = 'actsFor' in principal ? { actsFor: [...principal.actsFor].sort() } : {};
+  const { type, account, organization } = { organization: undefined, ...principal };
+  const owner = account === undefined ? { organization } : { account };
+  return { name: { what: 'principal', id }, to: { type, ...owner, ...actsFor } };
 }
 
-async function differenceOf(before: Values, after: Values): Promise<readonly Difference[]> {
+/** What has entries by key: a map, or a table of tokens. */
+interface Entries<T> extends Iterable<readonly [key: string, entry: T]> {
+  get(key: string): T | undefined;
+}
+
+/** Makes the values while it compares, because there may be a million. */
+async function differenceOf<T>(
+  earlier: Entries<T>,
+  later: Entries<T>,
+  valueFor: (entry: T, key: string) => Value,
+): Promise<readonly Difference[]> {
   const found: Difference[] = [];
   let compared = 0;
-  for (const key of new Set([...before.keys(), ...after.keys()])) {
+  const value = (entry: T | undefined, key: string) =>
+    entry === undefined ? undefined : valueFor(entry, key);
+  for (const [key, entry] of earlier) {
     if (++compared % SLICE === 0) await setImmediate();
-    const [from, to] = [before.get(key), after.get(key)];
+    const [from, to] = [valueFor(entry, key), value(later.get(key), key)];
     if (!isDeepStrictEqual(from, to)) found.push(differenceBetween(from, to));
   }
-  return found.sort((a, b) => ORDER.indexOf(a.change) - ORDER.indexOf(b.change));
+  for (const [key, entry] of later) {
+    if (++compared % SLICE === 0) await setImmediate();
+    if (earlier.get(key) === undefined) found.push(differenceBetween(undefined, valueFor(entry, key)));
+  }
+  return found;
 }
 
 /** What was there before and is still there says most. */
@@ -133,12 +149,13 @@ function differenceBetween(from: Value | undefined, to: Value | undefined): Diff
 
 function listed(found: readonly Difference[]) {
   const countOf = (wanted: Difference['change']) => found.filter(({ change }) => change === wanted).length;
+  const sorted = found.toSorted((a, b) => ORDER.indexOf(a.change) - ORDER.indexOf(b.change));
   const omitted = Math.max(0, found.length - MOST_LISTED);
   return {
     added: countOf('added'),
     removed: countOf('removed'),
     changed: countOf('changed'),
-    difference: found.slice(0, MOST_LISTED),
+    difference: sorted.slice(0, MOST_LISTED),
     ...(omitted > 0 && { omitted }),
   };
 }

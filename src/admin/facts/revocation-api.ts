@@ -1,10 +1,11 @@
+import type { Identities } from '../../config/files/identities/parse.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Making } from '../../facts/fact-record.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
 import type { ChangeReason } from '../../facts/operator-facts.ts';
 import { SHOWN_DIGITS, shownTarget } from '../../facts/revocation-message.ts';
-import { type KnownTargets, noteOnTarget } from '../../facts/revocation-target.ts';
+import { noteOnTarget } from '../../facts/revocation-target.ts';
 import { type Revocation, type Revoked, revoking, undoing } from '../../facts/revocations.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import { ActionRefused, readReason } from '../action.ts';
@@ -27,7 +28,7 @@ interface RevocationSources {
   readonly log: Pick<Changes, 'info'>;
   readonly identity: Settings['identity'];
   readonly tries: RevocationTries;
-  identities(): KnownTargets;
+  identities(): readonly Identities[];
 }
 
 const DIGEST_START = new RegExp(`^(?:sha256:)?([0-9a-f]{${SHOWN_DIGITS},64})$`, 'i');

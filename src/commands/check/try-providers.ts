@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../../config/settings/settings.ts';
+import { TokenTable } from '../../domain/token-digest.ts';
 import { Revocations } from '../../facts/revocations.ts';
 import { ApiKeys, keyOwnersUrl } from '../../identity/api-keys.ts';
 import { HttpDirectory } from '../../identity/directory/http-directory.ts';
@@ -53,7 +54,7 @@ async function tryApiKeys(settings: IdentityOf<'api-keys'>, upstreamUrl: string)
   const url = keyOwnersUrl(settings.url, upstreamUrl);
   const name = `API keys ${withoutQuery(url)}`;
   const seen = watch();
-  const nobody = { tokens: new Map(), principals: new Map(), accounts: new Map() };
+  const nobody = { tokens: new TokenTable(0), principals: new Map(), accounts: new Map() };
   const options = { ...settings, ...seen.reporting, url, revocations: new Revocations() };
   const keys = new ApiKeys(options, new StaticIdentities(nobody), nobody);
   const principal = await keys.principalOf(settings.prefix + madeUp());

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parseIdentities } from '../../config/files/identities.ts';
+import { parseIdentities } from '../../config/files/identities/parse.ts';
 import { parseLimits } from '../../config/files/limits/parse.ts';
 import { FileSource } from '../../config/reader/file-source.ts';
 import { parse } from '../../config/reader/parse.ts';

@@ -1,7 +1,7 @@
 import type { Limits, Overrides } from '../../domain/limits/limits.ts';
 import { concurrentRows, isInPolicy, MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../domain/limits/scopes.ts';
-import { type Identities, ownersIn } from '../files/identities.ts';
+import { type Identities, ownersIn } from '../files/identities/parse.ts';
 import { formatPath, type Problem } from '../problem.ts';
 import { type Environment, unknownVariables } from '../reader/environment.ts';
 import { didYouMean } from '../reader/messages.ts';

@@ -65,13 +65,13 @@ export class ParsedFile<T> {
   readonly file: string;
   readonly #hint: string;
   readonly #source: FileSource;
-  readonly #parse: (text: string, file: string) => T;
+  readonly #parse: (text: string, file: string) => T | Promise<T>;
   #last: { readonly digest: string; readonly value: T } | undefined;
 
   /** @param hint shown if the file cannot be read */
   constructor(
     file: string,
-    parse: (text: string, file: string) => T,
+    parse: (text: string, file: string) => T | Promise<T>,
     hint: string,
     source = new FileSource(),
   ) {
@@ -81,11 +81,11 @@ export class ParsedFile<T> {
     this.#source = source;
   }
 
-  /** Returns the same object as before if the text has not changed. Throws a ConfigError with every problem. */
-  read(): T {
+  /** Returns the same object as before if the text has not changed. Rejects with a ConfigError that has every problem. */
+  async load(): Promise<T> {
     const text = this.#source.read(this.file, this.#hint);
     const digest = hash('sha256', text);
-    if (this.#last?.digest !== digest) this.#last = { digest, value: this.#parse(text, this.file) };
+    if (this.#last?.digest !== digest) this.#last = { digest, value: await this.#parse(text, this.file) };
     return this.#last.value;
   }
 }

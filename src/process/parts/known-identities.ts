@@ -1,8 +1,7 @@
-import { type Identities, ownersIn } from '../../config/files/identities.ts';
+import { type Identities, ownersIn } from '../../config/files/identities/parse.ts';
 import type { Principal } from '../../domain/caller.ts';
 import { type OverrideSection, SCOPES } from '../../domain/limits/scopes.ts';
 import type { BlockScope } from '../../facts/blocks.ts';
-import { knownTogether } from '../../facts/revocation-target.ts';
 import type { Configuration } from '../configuration.ts';
 
 /** The identities of the files, of the credentials' own included, as they are replaced by reloads. */
@@ -36,7 +35,7 @@ export class KnownIdentities {
 
   /** The ids of a scope that the files have; undefined for addresses. */
   named(scope: BlockScope): ReadonlySet<string> | undefined {
-    const all = this.#all;
+    const all = this.all;
     if (all.some((one, index) => one !== this.#read.from[index]))
       this.#read = { from: all, owners: new Map() };
     const section = SCOPES[scope].overrides;
@@ -46,13 +45,9 @@ export class KnownIdentities {
   }
 
   typeOf(principal: string): Principal['type'] | undefined {
-    return this.#all
+    return this.all
       .map(({ principals }) => principals.get(principal)?.type)
       .find((type) => type !== undefined);
-  }
-
-  together(): ReturnType<typeof knownTogether> {
-    return knownTogether(this.#all);
   }
 
   /** The Principal Account of a Person of the identities file. */
@@ -60,7 +55,7 @@ export class KnownIdentities {
     return this.#identities.principals.get(person)?.account;
   }
 
-  get #all(): readonly Identities[] {
+  get all(): readonly Identities[] {
     return [this.#identities, ...this.#credentials.values()];
   }
 

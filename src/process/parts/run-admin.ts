@@ -8,7 +8,7 @@ import { SeenPrincipals } from '../../admin/find/seen-principals.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
 import type { Why } from '../../admin/why/why.ts';
-import type { Identities } from '../../config/files/identities.ts';
+import type { Identities } from '../../config/files/identities/parse.ts';
 import { Blocks } from '../../facts/blocks.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { judgingIdentity } from '../../facts/revocation-target.ts';
@@ -160,7 +160,7 @@ function runFacts(
     log: changes,
     identity: judgingIdentity(settings),
     tries,
-    identities: () => known.together(),
+    identities: () => known.all,
   });
   return {
     apis: [limitApi, blockApi, revocationApi],

@@ -1,5 +1,5 @@
 import { revocationEvents } from '../../admin/facts/fact-events.ts';
-import type { Identities } from '../../config/files/identities.ts';
+import type { Identities } from '../../config/files/identities/parse.ts';
 import type { FactSharing } from '../../facts/fact-listener.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { type Revocation, Revocations } from '../../facts/revocations.ts';

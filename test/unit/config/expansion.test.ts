@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { parseIdentities } from '../../../src/config/files/identities.ts';
+import { parseIdentities } from '../../../src/config/files/identities/parse.ts';
 import { parseLimits, parseOverrides } from '../../../src/config/files/limits/parse.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 import { examine } from '../../../src/config/reader/parse.ts';

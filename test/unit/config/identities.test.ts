@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { parseIdentities } from '../../../src/config/files/identities.ts';
+import { parseIdentities } from '../../../src/config/files/identities/parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
+import { digestOf, digestOfHex } from '../../../src/domain/token-digest.ts';
 
 const read = (text: string) => parseIdentities(text, 'identities.yaml');
 
@@ -25,20 +26,38 @@ principals:
   svc_1: { type: ServiceAccount, account: acct_1 }
   svc_org: { type: ServiceAccount, organization: org_1 }
 accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, acct_3: {} }`);
-    expect(identities.tokens.get('demo-person')).toEqual({
+    expect(identities.tokens.get(digestOf('demo-person'))).toEqual({
       id: 'person_1',
       type: 'Person',
       account: 'acct_1',
       actsFor: new Set(['acct_2']),
     });
-    expect(identities.tokens.get(`sha256:${digest}`)?.id).toBe('svc_1');
-    expect(identities.tokens.get('third')).toEqual({
+    expect(identities.tokens.get(digestOfHex(digest))?.id).toBe('svc_1');
+    expect(identities.tokens.get(digestOf('third'))).toEqual({
       id: 'svc_org',
       type: 'ServiceAccount',
       organization: 'org_1',
     });
     expect(identities.accounts.get('acct_1')).toEqual({ organization: 'org_1' });
     expect(identities.accounts.get('acct_3')).toEqual({});
+  });
+
+  test('the Accounts of an Organization may begin their months on different days', () => {
+    const { accounts } = read(
+      'accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1, periodStartsOn: 15 } }',
+    );
+    expect([accounts.get('acct_1')?.periodStartsOn, accounts.get('acct_2')?.periodStartsOn]).toEqual([
+      undefined,
+      15,
+    ]);
+  });
+
+  test('ids that are similar to an unknown one are looked for 20 times', () => {
+    const tokens = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`token${index}`, 'svc_2']));
+    const principals = { svc_1: { type: 'ServiceAccount', organization: 'org_1' } };
+    const problems = problemsOf(JSON.stringify({ tokens, principals }));
+    expect(problems.filter((problem) => problem.endsWith('did you mean "svc_1"?'))).toHaveLength(20);
+    expect(problems.filter((problem) => problem.endsWith('add it to principals'))).toHaveLength(30);
   });
 
   test('an id that could not go upstream in a header is refused', () => {
@@ -66,7 +85,7 @@ accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, ac
 
   test('a property name of Object.prototype is not a principal', () => {
     const identities = read('');
-    expect(identities.tokens.get('constructor')).toBeUndefined();
+    expect(identities.tokens.get(digestOf('constructor'))).toBeUndefined();
     expect(identities.accounts.get('toString')).toBeUndefined();
   });
 

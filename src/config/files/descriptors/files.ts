@@ -30,10 +30,10 @@ export class DescriptorFiles {
     return this.#paths.flatMap((path) => filesIn(path, this.#source));
   }
 
-  /** Reads all files. Returns the same object as before if none has changed. Throws a ConfigError with every problem. */
-  load(): DescriptorRules {
+  /** Reads all files. Returns the same object as before if none has changed. Rejects with a ConfigError with every problem. */
+  async load(): Promise<DescriptorRules> {
     this.#parsed = new Map(this.files().map((file) => [file, this.#parsed.get(file) ?? this.#open(file)]));
-    const { files, problems } = readAll([...this.#parsed.values()]);
+    const { files, problems } = await readAll([...this.#parsed.values()]);
     problems.push(...conflictsOf(files));
     if (problems.length > 0) throw new ConfigError(problems);
     const last = this.#last;
@@ -55,12 +55,12 @@ export class DescriptorFiles {
   }
 }
 
-function readAll(parsed: readonly ParsedFile<DescriptorFile>[]) {
+async function readAll(parsed: readonly ParsedFile<DescriptorFile>[]) {
   const files: DescriptorFile[] = [];
   const problems: Problem[] = [];
   for (const file of parsed) {
     try {
-      files.push(file.read());
+      files.push(await file.load());
     } catch (error) {
       problems.push(...problemsOf(error));
     }

@@ -14,7 +14,7 @@ import { type Advice, ConfigError } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
 import { didYouMean } from '../../reader/messages.ts';
 import { parseAs } from '../../reader/parse.ts';
-import { idFindings } from '../identities.ts';
+import { idFindings } from '../identities/parse.ts';
 import { withoutRepeats } from './equal-entries.ts';
 import { namedRows, namedRowsOf, rowsOf } from './rows.ts';
 import { limitsSchemaOf, overridesSchemaOf } from './schema.ts';

@@ -136,22 +136,22 @@ descriptors:
 });
 
 describe('several files', () => {
-  it('have a domain each', () => {
+  it('have a domain each', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-rules-'));
     for (const name of ['a', 'b']) writeFileSync(join(folder, `${name}.yaml`), 'domain: d\n');
     const files = new DescriptorFiles([folder], new FileSource());
-    expect(problemsOf(() => files.load())).toEqual([
+    await expect(files.load()).rejects.toThrow(
       `${folder}/b.yaml:1: domain: d is also the domain of ${folder}/a.yaml:1: write all rules of a domain into one file`,
-    ]);
+    );
   });
 
-  it('are the same rules until one of them changes', () => {
+  it('are the same rules until one of them changes', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-rules-'));
     writeFileSync(join(folder, 'a.yaml'), 'domain: a\n');
     const files = new DescriptorFiles([folder], new FileSource());
-    const first = files.load();
-    expect(files.load()).toBe(first);
+    const first = await files.load();
+    expect(await files.load()).toBe(first);
     writeFileSync(join(folder, 'b.yaml'), 'domain: b\n');
-    expect([...files.load().keys()]).toEqual(['a', 'b']);
+    expect([...(await files.load()).keys()]).toEqual(['a', 'b']);
   });
 });

@@ -1,17 +1,17 @@
 import { type Static, Type } from 'typebox';
-import type { Account, Principal } from '../../domain/caller.ts';
-import { ID_FORMAT, ID_PATTERN, isId } from '../../domain/caller.ts';
-import { LAST_DAY } from '../../domain/limits/calendar.ts';
-import type { OverrideSection } from '../../domain/limits/scopes.ts';
-import type { Finding } from '../reader/check.ts';
-import { didYouMean } from '../reader/messages.ts';
-import { parseAs } from '../reader/parse.ts';
-import { closed, list, literals } from '../settings/section.ts';
+import type { Account, Principal } from '../../../domain/caller.ts';
+import { ID_FORMAT, ID_PATTERN, isId } from '../../../domain/caller.ts';
+import { LAST_DAY } from '../../../domain/limits/calendar.ts';
+import type { OverrideSection } from '../../../domain/limits/scopes.ts';
+import { digestOf, digestOfHex, TokenTable } from '../../../domain/token-digest.ts';
+import type { Finding } from '../../reader/check.ts';
+import { didYouMean } from '../../reader/messages.ts';
+import { parseAs } from '../../reader/parse.ts';
+import { closed, list, literals } from '../../settings/section.ts';
 
 /** identities.yaml as the gateway uses it. Every id that it refers to is defined in it. */
 export interface Identities {
-  /** By token, or by `sha256:` followed by the lower-case hex digest of a token. */
-  readonly tokens: ReadonlyMap<string, Principal>;
+  readonly tokens: TokenTable;
   /** By id, including principals without a token. */
   readonly principals: ReadonlyMap<string, Principal>;
   /** All Accounts that exist, by id. */
@@ -48,33 +48,38 @@ function toIdentities(file: IdentitiesContent, findings: Finding[]): Identities 
     const principal = toPrincipal(id, entry, { file, ids }, findings);
     if (principal !== undefined) principals.set(id, principal);
   }
-  const tokens = new Map<string, Principal>();
-  for (const [token, id] of Object.entries(file.tokens)) {
+  const written = Object.entries(file.tokens);
+  const tokens = new TokenTable(written.length);
+  for (const [token, id] of written) {
     if (!Object.hasOwn(file.principals, id))
-      findings.push(unknown('principal', id, ['tokens', token], file.principals));
+      findings.push(unknown('principal', id, ['tokens', token], file.principals, findings));
     const principal = principals.get(id);
-    if (principal !== undefined) tokens.set(normalised(token), principal);
+    if (principal !== undefined) tokens.add(digestOfWritten(token), principal);
   }
   return { tokens, principals, accounts };
 }
 
 /** Accounts with the same members are one object, which the Accounts of an Organization mostly are. */
 function sharedAccounts(all: IdentitiesContent['accounts']): ReadonlyMap<string, Account> {
+  const share = sharing();
+  return new Map(Object.entries(all).map(([id, account]) => [id, share(account)]));
+}
+
+/** A function that returns the first of all equal Accounts that it was given. */
+export function sharing(): (account: Account) => Account {
   const shared = new Map<string, Account>();
-  const accounts = new Map<string, Account>();
-  for (const [id, account] of Object.entries(all)) {
-    const { organization = '', plan = '', organizationLimit = '' } = account;
+  return (account) => {
+    const { organization = '', plan = '', organizationLimit = '', periodStartsOn = '' } = account;
     // Ids have no spaces.
-    const members = `${organization} ${organizationLimit} ${plan}`;
+    const members = `${organization} ${organizationLimit} ${plan} ${periodStartsOn}`;
     const known = shared.get(members);
     if (known === undefined) shared.set(members, account);
-    accounts.set(id, known ?? account);
-  }
-  return accounts;
+    return known ?? account;
+  };
 }
 
 /** Of all principals that act for no other Account. */
-const NOBODY: ReadonlySet<string> = new Set();
+export const NOBODY: ReadonlySet<string> = new Set();
 
 /** The keys of these sections that are no ids. */
 export function idFindings<Section extends string>(
@@ -101,8 +106,8 @@ function tokenProblem(token: string): string | undefined {
   return 'must be sha256: followed by 64 hexadecimal digits';
 }
 
-function normalised(token: string): string {
-  return token.startsWith('sha256:') ? token.toLowerCase() : token;
+function digestOfWritten(token: string): string {
+  return token.startsWith('sha256:') ? digestOfHex(token.slice('sha256:'.length)) : digestOf(token);
 }
 
 function toPrincipal(
@@ -115,11 +120,11 @@ function toPrincipal(
   const { type, account, organization, actsFor } = entry;
   for (const [index, other] of actsFor.entries()) {
     if (!Object.hasOwn(file.accounts, other)) {
-      findings.push(unknown('Account', other, [...path, 'actsFor', String(index)], file.accounts));
+      findings.push(unknown('Account', other, [...path, 'actsFor', String(index)], file.accounts, findings));
     }
   }
   if (account !== undefined && !Object.hasOwn(file.accounts, account)) {
-    findings.push(unknown('Account', account, [...path, 'account'], file.accounts));
+    findings.push(unknown('Account', account, [...path, 'account'], file.accounts, findings));
   }
   const wrong = ownershipProblem(entry);
   if (wrong !== undefined) findings.push({ path, message: wrong });
@@ -151,14 +156,19 @@ function ownershipProblem({
   return undefined;
 }
 
+/** Problems of a file after which no similar ids are looked for, because this reads all ids. */
+const MOST_SUGGESTIONS = 20;
+
 function unknown(
   noun: string,
   id: string,
   path: readonly string[],
   known: Readonly<Record<string, unknown>>,
+  findings: readonly Finding[],
 ): Finding {
-  const hint =
-    didYouMean(id, Object.keys(known)) ?? `add it to ${noun === 'Account' ? 'accounts' : 'principals'}`;
+  // With a whole section missing, there are as many of them as entries.
+  const similar = findings.length < MOST_SUGGESTIONS ? didYouMean(id, Object.keys(known)) : undefined;
+  const hint = similar ?? `add it to ${noun === 'Account' ? 'accounts' : 'principals'}`;
   return { path, message: `${noun} "${id}" is unknown`, hint };
 }
 

@@ -1,0 +1,44 @@
+/** Parses large identities files in a process of its own, so that a reload neither delays requests nor leaves its memory behind. */
+import { fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { type Identities, parseIdentities } from './parse.ts';
+import { type Slice, SlicedIdentities, type Task } from './slices.ts';
+
+/** A text of this length or less is parsed in less time than a process takes to start. */
+const SMALL_CHARACTERS = 262_144;
+
+const PROGRAM = fileURLToPath(new URL('./parse-child.js', import.meta.url));
+
+/** Only the built program has the file that is run. From source, every file is parsed in the gateway's process. */
+const IS_BUILT = import.meta.url.endsWith('.js');
+
+/** Parses a file. The process runs until it is ended, so that all that it sent has arrived before. Rejects with a ConfigError that has every problem. */
+export async function parseIdentitiesApart(text: string, file: string): Promise<Identities> {
+  if (!IS_BUILT || text.length <= SMALL_CHARACTERS) return parseIdentities(text, file);
+  const child = fork(PROGRAM, {
+    serialization: 'advanced',
+    execArgv: [],
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  const sliced = new SlicedIdentities();
+  try {
+    return await new Promise((resolve, reject) => {
+      const fail = (why: string) => reject(new Error(`the process that parses ${file} ${why}`));
+      child.on('message', (slice: Slice) => {
+        try {
+          const identities = sliced.add(slice);
+          if (identities !== undefined) resolve(identities);
+        } catch (error) {
+          reject(error);
+        }
+      });
+      child.once('error', (error) => fail(`could not be run: ${error.message}`));
+      child.once('exit', (code, signal) =>
+        fail(`ended before it finished (${signal ?? `exit code ${code}`})`),
+      );
+      child.send({ text, file } satisfies Task);
+    });
+  } finally {
+    child.kill();
+  }
+}
