@@ -116,6 +116,9 @@ withGateway(program.command('changes'))
   .option('--since <time>', '30m, 24h, up to 7d', '24h')
   .option('--json', 'print JSON')
   .action(async (flags) => (await import('./commands/changes.ts')).changes(flags));
+withGateway(program.command('health'))
+  .description('exit with 0 if the gateway is alive, for the health check of a container')
+  .action(async (flags) => (await import('./commands/admin-client.ts')).health(flags));
 withGateway(program.command('top'))
   .description(
     'show the Accounts and Organizations with the most points, requests or refusals, at all replicas',

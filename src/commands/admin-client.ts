@@ -81,6 +81,11 @@ export async function askAdmin(
   );
 }
 
+/** `weir health`: fails unless the gateway is alive. */
+export async function health(options: AdminOptions): Promise<void> {
+  await askAdmin(options, '/livez');
+}
+
 function send({ url, token, tls }: AdminPort, path: string, method: string, body?: string): Promise<Answer> {
   const headers = {
     ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),

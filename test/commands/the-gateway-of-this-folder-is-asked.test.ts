@@ -24,3 +24,13 @@ it('usage and limit ask the gateway of weir.yaml in this folder, and top reports
     stderr: 'Name a gateway with --url or with --config: there is no weir.yaml in this folder.\n',
   });
 });
+
+it('health follows the admin port of the file, and fails once the gateway has ended', async () => {
+  const gateway = await startGateway();
+  const admin = { host: '127.0.0.1', port: Number(new URL(gateway.adminUrl).port) };
+  const file = await writeConfiguration({ upstreamUrl: gateway.upstream.url, settings: { admin } });
+  const health = () => runWeirHere(['health', '--config', file]);
+  expect(await health()).toEqual({ code: 0, stdout: '', stderr: '' });
+  await gateway.close();
+  expect(await health()).toMatchObject({ code: 1, stderr: expect.stringContaining('does not answer') });
+});

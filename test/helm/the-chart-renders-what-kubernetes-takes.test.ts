@@ -1,5 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { mkdtempSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { CASES, type Manifest, render, renderText } from '../fixtures/helm.ts';
 import { describeChart } from './describe-chart.ts';
@@ -27,6 +29,22 @@ describeChart('the chart', () => {
 
   it.each(CASES)('%s: the same values give the same bytes', (values) => {
     expect(renderText({ values })).toBe(renderText({ values }));
+  });
+
+  it('a published chart runs the image that was published with it, unless the values name another', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'weir-chart-'));
+    execFileSync('helm', ['package', '--destination', folder, 'helm/weir']);
+    const [name = ''] = readdirSync(folder);
+    const image = `weir@sha256:${'0123456789abcdef'.repeat(4)}`;
+    const pinned = join(folder, name);
+    execFileSync('.ci/pin-chart', [pinned, image], { stdio: 'pipe' });
+    const imageOf = (set: string) => {
+      const text = execFileSync('helm', ['template', 'weir', pinned, '--set', set], { encoding: 'utf8' });
+      return /^ +image: (\S+)$/m.exec(text)?.[1];
+    };
+    expect(imageOf('image.pullPolicy=Always')).toBe(image);
+    expect(imageOf('image.tag=0.2.0')).toBe('weir:0.2.0');
+    expect(imageOf('image.repository=mine')).toMatch(/^mine:/);
   });
 
   it('every kind that has a schema is rendered somewhere', () => {

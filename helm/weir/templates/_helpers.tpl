@@ -39,7 +39,12 @@ app.kubernetes.io/component: gateway
 
 {{- define "weir.image" -}}
 {{- $repository := compact (list .Values.image.registry .Values.image.repository) | join "/" -}}
-{{- if .Values.image.digest -}}
+{{- /* A published chart names its own image by digest. */ -}}
+{{- $released := "" -}}
+{{- with .Chart.Annotations }}{{ $released = index . "image" | default "" }}{{ end -}}
+{{- if and (not .Values.image.digest) (not .Values.image.tag) (hasPrefix (printf "%s@" $repository) $released) -}}
+{{- $released -}}
+{{- else if .Values.image.digest -}}
 {{- printf "%s@%s" $repository .Values.image.digest -}}
 {{- else -}}
 {{- printf "%s:%s" $repository (default .Chart.AppVersion .Values.image.tag) -}}
