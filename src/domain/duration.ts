@@ -19,6 +19,12 @@ export function parseDuration(text: string): number | undefined {
   return count === undefined || unit === undefined ? undefined : Number(count) * unit.seconds;
 }
 
+/** The duration as files write it, in the longest unit that divides it: `90s`, `30d`. */
+export function writtenDuration(seconds: number): string {
+  const unit = exactUnit(seconds);
+  return `${seconds / unit.seconds}${unit.name.charAt(0)}`;
+}
+
 /** The duration in the longest unit that divides it: `90 s`, `1 min`, `36 h`, `30 days`. */
 export function exactDuration(seconds: number): string {
   const unit = exactUnit(seconds);

@@ -64,7 +64,7 @@ it('--plan with a name that the limits do not have is refused', async () => {
 it('--suggest keeps the further limits and plans, and suggests limits for them', async () => {
   const { log, limits } = await writeFiles({ log: logText(LOG), limits: LIMITS });
   const { stdout } = await runReplayCommand(log, '--limits', limits, '--suggest', '0%');
-  expect(stdout).toContain('minute: { per: account, points: 10, window: 60s }');
+  expect(stdout).toContain('minute: { per: account, points: 10, window: 1m }');
   expect(stdout).toContain('pro: { minute: 1000 }');
   expect(stdout).toMatch(/minute: 20 +# 20 requests/);
   const again = await writeFiles({ log: logText(LOG), 'suggested.yaml': stdout });

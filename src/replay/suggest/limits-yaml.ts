@@ -1,3 +1,4 @@
+import { writtenDuration } from '../../domain/duration.ts';
 import { type PeriodRule, shownRule } from '../../domain/limits/calendar.ts';
 import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
 import { furtherRows, type LimitRow } from '../../domain/limits/rows.ts';
@@ -129,7 +130,7 @@ function rowText(
   const { limit = 'none', shadow = false } = defaults[name] ?? {};
   const parts = [`per: ${scope}`, `${counts}: ${limit}`];
   if (period !== undefined) parts.push(...periodParts(period));
-  else if (windowSeconds > 0) parts.push(`window: ${windowSeconds}s`);
+  else if (windowSeconds > 0) parts.push(`window: ${writtenDuration(windowSeconds)}`);
   for (const [key, value] of Object.entries(selection)) parts.push(`${key}: ${JSON.stringify(value)}`);
   return `{ ${parts.join(', ')}${shadow ? ', shadow: true' : ''} }`;
 }

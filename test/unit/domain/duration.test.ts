@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { exactDuration, parseDuration, roundedDuration, windowText } from '../../../src/domain/duration.ts';
+import {
+  exactDuration,
+  parseDuration,
+  roundedDuration,
+  windowText,
+  writtenDuration,
+} from '../../../src/domain/duration.ts';
 
 test.each([
   ['1s', 1],
@@ -9,6 +15,7 @@ test.each([
   ['30d', 2_592_000],
 ])('%s is read as %i seconds', (text, seconds) => {
   expect(parseDuration(text)).toBe(seconds);
+  expect(parseDuration(writtenDuration(seconds))).toBe(seconds);
 });
 
 test.each(['', '5', 's', '1.5h', '-1h', ' 1h', '1 h', '1H', '1w', '1hh', '12345678s'])(
@@ -35,6 +42,10 @@ test.each([
     rounded,
     window,
   ]);
+});
+
+test('files get the longest unit that divides a duration', () => {
+  expect([90, 300, 2_592_000].map(writtenDuration)).toEqual(['90s', '5m', '30d']);
 });
 
 test('a wait is rounded up', () => {
