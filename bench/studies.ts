@@ -139,6 +139,16 @@ export const STUDIES: readonly Study[] = [
     run: async (bench) => (await import('./fair/fair.ts')).measureFairness(bench),
   },
   {
+    name: 'settle',
+    measures:
+      'points over the limit, and points that leak, while streams settle their costs and everything is killed',
+    section: ['settle', 'Settled costs'],
+    seconds: [40, 10],
+    minutes: 4,
+    sharesCores: true,
+    run: async (bench) => (await import('./settle/settle.ts')).measureSettling(bench),
+  },
+  {
     name: 'operations',
     measures: 'matching one of 1,000 operations and validating a request, in microseconds',
     section: ['operations', 'Matching and validating'],

@@ -1,10 +1,16 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { findProgram } from '../lab/machine.ts';
 
 const SCRIPT = fileURLToPath(new URL('./script.ts', import.meta.url));
+
+/** Nothing that was started outlives the benchmark. */
+const children = new Set<ChildProcess>();
+process.once('exit', () => {
+  for (const child of children) child.kill('SIGKILL');
+});
 
 /** A sample of k6: an admitted request, a check, a duration. */
 export interface Sample {
@@ -22,18 +28,7 @@ export async function runK6(
   env: Readonly<Record<string, string>>,
   onSample: (sample: Sample) => void,
 ): Promise<number> {
-  const k6 = findProgram('k6', 'K6');
-  if (k6 === undefined) throw new Error('No k6 on PATH or in K6: go install go.k6.io/k6/v2@v2.1.0');
-  const variables = Object.entries({ ...env, SCRIPT: name }).flatMap(([key, value]) => [
-    '-e',
-    `${key}=${value}`,
-  ]);
-  const options = ['--quiet', '--no-usage-report', '--system-tags', 'status,check', '--out', 'json=-'];
-  const child = spawn(k6, ['run', ...options, ...variables, SCRIPT], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-    detached: true,
-  });
-  process.once('exit', () => child.kill('SIGKILL'));
+  const child = startK6(name, env, ['--out', 'json=-']);
   const lines = createInterface({ input: child.stdout });
   lines.on('line', (line) => {
     if (METRICS.test(line)) onSample(JSON.parse(line));
@@ -41,4 +36,26 @@ export async function runK6(
   });
   const [[code]] = await Promise.all([once(child, 'exit'), once(lines, 'close')]);
   return code ?? 1;
+}
+
+/** Starts the script of this name. */
+export function startK6(
+  name: string,
+  env: Readonly<Record<string, string>>,
+  options: readonly string[] = [],
+) {
+  const k6 = findProgram('k6', 'K6');
+  if (k6 === undefined) throw new Error('No k6 on PATH or in K6: go install go.k6.io/k6/v2@v2.1.0');
+  const variables = Object.entries({ ...env, SCRIPT: name }).flatMap(([key, value]) => [
+    '-e',
+    `${key}=${value}`,
+  ]);
+  const general = ['--quiet', '--no-usage-report', '--system-tags', 'status,check'];
+  const child = spawn(k6, ['run', ...general, ...options, ...variables, SCRIPT], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+  });
+  children.add(child);
+  child.once('exit', () => children.delete(child));
+  return child;
 }

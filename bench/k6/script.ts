@@ -1,5 +1,5 @@
 /** What k6 runs: the scenario of the table that SCRIPT names. */
-import { check } from 'k6';
+import { check, sleep } from 'k6';
 import exec from 'k6/execution';
 import http from 'k6/http';
 import type { Options, Scenario } from 'k6/options';
@@ -49,6 +49,29 @@ const REFUSES = { refused: ['count>0'] };
 function steadily(rate: number, maxVUs: number, preAllocatedVUs = maxVUs / 2): Scenario {
   const duration = `${SECONDS}s`;
   return { executor: 'constant-arrival-rate', rate, duration, preAllocatedVUs, maxVUs };
+}
+
+const VUS = Number(__ENV.VUS ?? 100);
+const TARGETS = (__ENV.TARGETS ?? '').split(',');
+
+/** k6 has no client for server-sent events of its own: it reads the stream until it ends. */
+function stream(): void {
+  const reserved = 100 + Math.floor(Math.random() * 3_901);
+  const cost = Math.floor(Math.random() * (reserved + 1));
+  const account = 1 + Math.floor(Math.random() * ACCOUNTS);
+  const body = { model: 'fake', messages: [{ role: 'user', content: 'Hello' }], stream: true };
+  const more = { max_completion_tokens: reserved, final_cost: cost, stream_options: { include_usage: true } };
+  const target = TARGETS[Math.floor(Math.random() * TARGETS.length)];
+  const response = http.post(`${target}/v1/chat/completions`, JSON.stringify({ ...body, ...more }), {
+    headers: { Authorization: `Bearer token-${account}`, 'Content-Type': 'application/json' },
+    responseType: 'text',
+    timeout: '60s',
+  });
+  if (response.status === 200)
+    check(response, {
+      'ends with its usage': ({ body: text }) => `${text}`.includes(`"total_tokens":${cost}`),
+    });
+  else sleep(0.2 + Math.random() * 0.8);
 }
 
 const STEP = `${Math.ceil(SECONDS / 6)}s`;
@@ -122,6 +145,12 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
     scenario: steadily(500, 2000, 500),
     thresholds: { checks: [], dropped_iterations: ['rate<0.5'] },
     run: () => send({ account: soakAccount() }),
+  },
+  /** Streams of a language model, with random reservations and costs. The runner judges them, and kills what answers. */
+  settle: {
+    scenario: { executor: 'constant-vus', vus: VUS, duration: `${SECONDS}s`, gracefulStop: '30s' },
+    thresholds: { checks: [] },
+    run: stream,
   },
 };
 

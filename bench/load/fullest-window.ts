@@ -10,15 +10,15 @@ export interface Timed {
 const WINDOW_MS = 1_000;
 
 /**
- * The most points that one second certainly admitted, over the highest limit in it: of requests that were sent after it began and answered
- * before it ended. Above 1 is a broken promise. A slow answer is never held against a counter, so the true fullest second may have more.
+ * The most points that one window, of a second by default, certainly admitted, over the highest limit in it: of requests that were sent after it began and answered
+ * before it ended. Above 1 is a broken promise. A slow answer is never held against a counter, so the true fullest window may have more.
  * `admitted` is sorted afterwards.
  */
-export function fullestWindow(admitted: Timed[]): number {
+export function fullestWindow(admitted: Timed[], windowMs = WINDOW_MS): number {
   admitted.sort((one, other) => one.fromMs - other.fromMs);
   let worst = 0;
   for (const [first, { fromMs }] of admitted.entries()) {
-    const endMs = fromMs + WINDOW_MS;
+    const endMs = fromMs + windowMs;
     let [points, limit] = [0, 0];
     for (let at = first; at < admitted.length; at++) {
       const one = admitted[at];
