@@ -129,6 +129,14 @@ export const STUDIES: readonly Study[] = [
     run: async (bench) => (await import('./scale/scale.ts')).measureScale(bench),
   },
   {
+    name: 'journal',
+    measures:
+      'how long counts of 1,000,000 owners are missing after Redis was emptied, and whether they are right',
+    section: ['journal', 'Counts that Redis has lost'],
+    minutes: 3,
+    run: async (bench) => (await import('./journal/recovery.ts')).measureRecovery(bench),
+  },
+  {
     name: 'fair',
     measures:
       'who is served when customers ask for three times what the upstream can do, beside other proxies',

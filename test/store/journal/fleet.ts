@@ -9,7 +9,7 @@ import { openStore } from '../../../src/store/open.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
 import type { BucketCharge, Charge, Store } from '../../../src/store/store.ts';
 
-const OWNERS = 20;
+export const OWNERS = 20;
 /** A power of ten. */
 const EXHAUSTING_COST = 100;
 const MONTH = calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 });
@@ -23,14 +23,14 @@ export class Fleet {
   readonly outcomes = new Map<string, number>();
   readonly recoveries: Recovered[] = [];
   readonly failures: string[] = [];
-  readonly #prefix: string;
+  readonly prefix: string;
   readonly #limit: number;
   #isLoading = true;
   #loads: Promise<void>[] = [];
 
   /** @param limit of each owner, in a window of a day and in a month alike */
   constructor(prefix: string, limit: number) {
-    this.#prefix = prefix;
+    this.prefix = prefix;
     this.#limit = limit;
   }
 
@@ -42,7 +42,7 @@ export class Fleet {
       recovered: (recovered) => void this.recoveries.push(recovered),
       recoveryFailed: ({ message }) => void this.failures.push(message),
     };
-    const journal = openJournal({ url, flushMs, fleet: this.#prefix, store: settings }, observer);
+    const journal = openJournal({ url, flushMs, fleet: this.prefix, store: settings }, observer);
     const store = journal.recording(openStore(settings, undefined, journal.marks));
     this.replicas.push({ journal, store });
     return store;
@@ -51,7 +51,7 @@ export class Fleet {
   bucketsOf(owner: number): BucketCharge[] {
     const id = `acct_${owner}`;
     return ['day', 'month.p'].map((name) => {
-      const key = bucketKey(this.#prefix, id, name, id);
+      const key = bucketKey(this.prefix, id, name, id);
       const windowSeconds = DAY_SECONDS;
       const calendar = name === 'day' ? undefined : MONTH;
       const record = { scope: 'account' as const, owner: id, name, key, windowSeconds, calendar };
@@ -68,6 +68,19 @@ export class Fleet {
       for (const { key } of charge.buckets) this.admitted.set(key, (this.admitted.get(key) ?? 0) + cost);
     }
     return outcome;
+  }
+
+  /** The points that were admitted to an owner. */
+  admittedTo(owner: number): number {
+    return this.admitted.get(this.bucketsOf(owner)[0]?.key ?? '') ?? 0;
+  }
+
+  /** Counts what another process has admitted. */
+  addAdmitted(points: readonly number[]): void {
+    for (const [owner, more] of points.entries()) {
+      for (const { key } of this.bucketsOf(owner))
+        this.admitted.set(key, (this.admitted.get(key) ?? 0) + more);
+    }
   }
 
   /** Has this replica charge all owners again and again. */

@@ -1,0 +1,116 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { createDatabase, findPostgres, startPostgres } from '../../platform/test/fixtures/postgres.ts';
+import { openJournal } from '../../src/store/journal/open.ts';
+import { bucketKey } from '../../src/store/keys.ts';
+import { openStore } from '../../src/store/open.ts';
+import type { Charge, Store } from '../../src/store/store.ts';
+import { startRedisServer } from '../../test/fixtures/redis-server.ts';
+import type { Bench } from '../lab/bench.ts';
+import { table } from '../report/section.ts';
+
+const [FLEET, NAME, DAY_SECONDS] = ['weir', 'account-day', 86_400];
+const [POINTS, ROOM] = [7, 5];
+const SAMPLE = 2_000;
+const OWNERS = { quick: 10_000, full: 1_000_000 };
+
+/** Empties a Redis whose counts are in the journal, and measures when they count again, and whether they are right. */
+export async function measureRecovery({ isQuick }: Pick<Bench, 'isQuick'>): Promise<readonly string[]> {
+  const owners = isQuick ? OWNERS.quick : OWNERS.full;
+  const binaries = findPostgres();
+  if (binaries === undefined) return ['PostgreSQL is not installed.'];
+  const postgres = await startPostgres(binaries);
+  const server = await startRedisServer();
+  const redis = new Redis(server.port);
+  try {
+    const url = await createDatabase(postgres.url);
+    const settings = { kind: 'redis', url: server.url, deadlineMs: 5_000 } as const;
+    const failures: string[] = [];
+    let seconds = 0;
+    const journal = openJournal(
+      { url, flushMs: 1_000, fleet: FLEET, store: settings },
+      {
+        journalWritten() {},
+        journalFailed: ({ message }) => void failures.push(message),
+        journalDropped: (points) => void failures.push(`${points} dropped`),
+        recovered: (_, took) => {
+          seconds = took;
+        },
+        recoveryFailed: ({ message }) => void failures.push(message),
+      },
+    );
+    const store = journal.recording(openStore(settings, undefined, journal.marks));
+    await untilCounting(store, 0);
+    await fill(url, owners);
+    await redis.flushall();
+    const lostMs = performance.now();
+    await untilCounting(store, 1);
+    const waitedSeconds = (performance.now() - lostMs) / 1_000;
+    const { forgotten, twice } = await compare(store, owners);
+    await store.close();
+    return table(
+      [
+        'owners:',
+        'seconds until they counted:',
+        'of them reading and putting back:',
+        'points forgotten, and so over the limit:',
+        'points that counted twice:',
+        'failed attempts:',
+      ],
+      [
+        [
+          owners.toLocaleString('en'),
+          waitedSeconds.toFixed(1),
+          seconds.toFixed(1),
+          `${forgotten}`,
+          `${twice}`,
+          `${failures.length}`,
+        ],
+      ],
+    );
+  } finally {
+    redis.disconnect();
+    await Promise.all([server.stop(), postgres.stop()]);
+  }
+}
+
+function chargeOf(owner: number): Charge {
+  const id = `acct_${owner}`;
+  const key = bucketKey(FLEET, id, NAME, id);
+  const record = { scope: 'account' as const, owner: id, name: NAME, key, windowSeconds: DAY_SECONDS };
+  return { buckets: [{ key, limit: POINTS + ROOM, windowSeconds: DAY_SECONDS, record }], cost: 1 };
+}
+
+/** Charges an owner until Redis decides. */
+async function untilCounting(store: Store, owner: number): Promise<void> {
+  while ((await store.charge(chargeOf(owner))).outcome === 'uncounted') await pause(10);
+}
+
+/** The sums of some minutes ago, of owners from 2 on: the first two were charged. */
+async function fill(url: string, owners: number): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  const [before, after] = chargeOf(9).buckets[0]?.key.split('acct_9') ?? [];
+  await client.query(
+    `insert into weir_journal (fleet, scope, owner, minute, bucket, operation, key, points, requests, refused, until)
+     select $1, 'account', 'acct_' || n, date_trunc('minute', now()) - interval '10 minutes', $2, 'listPayees',
+       $3 || 'acct_' || n || $4 || 'acct_' || n, $5, 1, 0, date_trunc('minute', now()) - interval '9 minutes' + $6 * interval '1 second'
+     from generate_series(2, $7) as n`,
+    [FLEET, NAME, before, after, POINTS, DAY_SECONDS, owners + 1],
+  );
+  await client.end();
+}
+
+/** Uses the room of some owners up. */
+async function compare(store: Store, owners: number): Promise<{ forgotten: number; twice: number }> {
+  let [forgotten, twice] = [0, 0];
+  const step = Math.max(1, Math.floor(owners / SAMPLE));
+  for (let owner = 2; owner <= owners; owner += step) {
+    let admitted = 0;
+    while ((await store.charge(chargeOf(owner))).outcome === 'admitted') admitted += 1;
+    forgotten += Math.max(0, admitted - ROOM);
+    twice += Math.max(0, ROOM - admitted);
+  }
+  return { forgotten, twice };
+}

@@ -1,0 +1,181 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
+import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
+import { startRedisCluster } from '../../fixtures/redis-cluster.ts';
+import { startSentinel } from '../../fixtures/redis-sentinel.ts';
+import { startRedisServer } from '../../fixtures/redis-server.ts';
+import { uniquePrefix } from '../../fixtures/redis-url.ts';
+import { Fleet, OWNERS } from './fleet.ts';
+
+const postgresUrl = inject('postgresUrl');
+
+const LIMIT = 3_000;
+/** A small part of a limit. */
+const LOADED_MS = 300;
+const deadlineMs = 5_000;
+const REPLICA = fileURLToPath(new URL('replica-process.ts', import.meta.url));
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+/** Two replicas that count, and a database. */
+async function startFleet(settings: RemoteStoreSettings) {
+  const url = await createDatabase(postgresUrl ?? '');
+  const fleet = new Fleet(uniquePrefix(), LIMIT);
+  open.push(fleet);
+  const stores = [fleet.start(settings, url), fleet.start(settings, url)];
+  for (const store of stores) {
+    await fleet.counting(store);
+    fleet.load(store);
+  }
+  await pause(LOADED_MS);
+  const counting = () => Promise.all(stores.map((store) => fleet.counting(store)));
+  return { fleet, url, stores, counting };
+}
+
+function clientOf(port: number): Redis {
+  const client = new Redis(port).on('error', () => {});
+  open.push({ close: async () => client.disconnect() });
+  return client;
+}
+
+/** Has PostgreSQL refuse this database, and ends what uses it. */
+async function takeDatabase(url: string): Promise<{ giveBack(): Promise<void> }> {
+  const name = new URL(url).pathname.slice(1);
+  const client = new pg.Client({ connectionString: postgresUrl });
+  await client.connect();
+  await client.query(`alter database ${name} with allow_connections false`);
+  await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+  return {
+    async giveBack() {
+      await client.query(`alter database ${name} with allow_connections true`);
+      await client.end();
+    },
+  };
+}
+
+describe.skipIf(postgresUrl === undefined)(
+  'no point is forgotten or above a limit when',
+  {
+    timeout: 60_000,
+  },
+  () => {
+    test('a failover loses writes, and replicas count on during it', async () => {
+      const { sentinelUrls, name, primary, replica, stop } = await startSentinel();
+      open.push({ close: stop });
+      const settings = { kind: 'sentinel', sentinels: sentinelUrls, name, deadlineMs } as const;
+      const { fleet, stores, counting } = await startFleet(settings);
+      // The replica gets nothing more, and keeps what it has.
+      await clientOf(replica.port).call('CLIENT', 'KILL', 'TYPE', 'master');
+      await clientOf(replica.port).config('SET', 'masterauth', 'wrong');
+      await clientOf(primary.port).config('SET', 'requirepass', 'other');
+      await pause(LOADED_MS);
+      await primary.kill();
+      await counting();
+      await pause(LOADED_MS);
+      await fleet.endLoad();
+      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+    });
+
+    test('one master of a Cluster is emptied', async () => {
+      const cluster = await startRedisCluster();
+      open.push({ close: () => cluster.stop() });
+      const { fleet, stores, counting } = await startFleet({
+        kind: 'cluster',
+        nodes: cluster.urls,
+        deadlineMs,
+      });
+      await cluster.clients[1]?.flushall();
+      await pause(50);
+      await Promise.all(
+        Array.from({ length: OWNERS }, async (_, owner) => {
+          while ((await fleet.charge(stores[0] as never, owner)) === 'recovering') await pause(10);
+        }),
+      );
+      await counting();
+      await pause(LOADED_MS);
+      await fleet.endLoad();
+      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+    });
+
+    test('PostgreSQL is away when Redis is emptied: durable limits wait for it', async () => {
+      const server = await startRedisServer();
+      open.push({ close: () => server.stop() });
+      const { fleet, url, stores, counting } = await startFleet({
+        kind: 'redis',
+        url: server.url,
+        deadlineMs,
+      });
+      const database = await takeDatabase(url);
+      await pause(LOADED_MS);
+      await clientOf(server.port).flushall();
+      await pause(1_000);
+      expect(await fleet.charge(stores[0] as never, 0)).toBe('recovering');
+      await database.giveBack();
+      await counting();
+      await fleet.endLoad();
+      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+    });
+
+    test('PostgreSQL ends every connection during the recovery', async () => {
+      const server = await startRedisServer();
+      open.push({ close: () => server.stop() });
+      const { fleet, url, stores, counting } = await startFleet({
+        kind: 'redis',
+        url: server.url,
+        deadlineMs,
+      });
+      await clientOf(server.port).flushall();
+      for (let time = 0; time < 5; time++) {
+        await (await takeDatabase(url)).giveBack();
+        await pause(30);
+      }
+      await counting();
+      await fleet.endLoad();
+      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+    });
+  },
+);
+
+test.skipIf(postgresUrl === undefined)(
+  'a replica that is killed with Redis takes the counts of its last second, and no others, with it',
+  { timeout: 60_000 },
+  async () => {
+    const server = await startRedisServer();
+    open.push({ close: () => server.stop() });
+    const settings = { kind: 'redis', url: server.url, deadlineMs } as const;
+    const { fleet, url, stores, counting } = await startFleet(settings);
+    const flushMs = 200;
+    const order = JSON.stringify({ prefix: fleet.prefix, limit: LIMIT, settings, url, flushMs });
+    const child = spawn(process.execPath, ['--import', 'tsx', REPLICA, order], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const rounds: { atMs: number; points: number[] }[] = [];
+    const lines = createInterface({ input: child.stdout });
+    lines.on('line', (line) => void rounds.push(JSON.parse(line)));
+    await expect.poll(() => rounds.length, { timeout: 20_000 }).toBeGreaterThan(100);
+    const killedMs = Date.now();
+    child.kill('SIGKILL');
+    await Promise.all([once(lines, 'close'), server.kill()]);
+    await server.start();
+    await counting();
+    await fleet.endLoad();
+    const last = rounds.at(-1)?.points ?? [];
+    const written = rounds.findLast(({ atMs }) => atMs < killedMs - 1_000)?.points ?? last.map(() => 0);
+    fleet.addAdmitted(last);
+    const { over, forgotten } = await fleet.exhaust(stores[0] as never);
+    const lastSecond = last.reduce((sum, points, owner) => sum + points - (written[owner] ?? 0), 0);
+    expect(over).toBeLessThanOrEqual(2 * lastSecond);
+    // The last round may have been recorded, and not yet be in the answer.
+    expect(forgotten).toBeLessThanOrEqual(2 * OWNERS);
+  },
+);
