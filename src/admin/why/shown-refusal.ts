@@ -50,7 +50,7 @@ export function shownRefusal(requestId: string, found: WhyRefused) {
     /** What `filledBy` is, in words. */
     filledText: filledText(refusal),
     /** What is taken and not in `filledBy`. */
-    unknown: used === null ? null : used - known,
+    unknown: used === null ? null : Math.max(0, used - known),
     unknownText: used === null ? null : unknownText(used - known, found),
     /** Since when each replica remembers what it admitted, where that is later than the window's begin. */
     unknownBefore: used !== null && used > known ? unknownBefore(found) : null,
