@@ -157,6 +157,16 @@ export const STUDIES: readonly Study[] = [
     run: async (bench) => (await import('./settle/settle.ts')).measureSettling(bench),
   },
   {
+    name: 'clients',
+    measures:
+      'how many 429s 1,000 clients get that share a limit and use nearly all of it (`kit` or `plain`)',
+    section: ['clients', 'Clients that keep within limits'],
+    seconds: [60, 20],
+    minutes: 12,
+    sharesCores: true,
+    run: async (bench) => (await import('./studies/clients.ts')).measureClients(bench),
+  },
+  {
     name: 'operations',
     measures: 'matching one of 1,000 operations and validating a request, in microseconds',
     section: ['operations', 'Matching and validating'],

@@ -1,0 +1,145 @@
+/**
+ * A fetch that keeps within the limits of an API behind Weir: it reads `RateLimit` and `RateLimit-Policy`, spaces requests evenly while
+ * little is left, and waits for `Retry-After` after a 429. It shares limits with other clients, which it never hears of.
+ *
+ *     const fetch = weirFetch();
+ *     const response = await fetch('https://api.example.com/v3/payees', { headers: { Authorization: 'Bearer …' } });
+ *
+ * Use one for each credential. It needs a fetch and nothing else, in Node, Deno, Bun and browsers.
+ */
+
+/** Part of a limit that is left over. What all clients send varies, and a limit that is used up refuses some of them. */
+const SPARE = 0.012;
+
+/** Requests are not spaced where more than this part of each limit was left for so many windows. */
+const PLENTY = 0.5;
+const SPACED_WINDOWS = 3;
+
+/** How fast the rate follows what is left, per window. Above 3 it would swing: what is left shows a change only after a window. */
+const GAIN = 2;
+
+/** After a 429, requests are so much further apart. */
+const SLOWER = 1.15;
+
+/** Requests that are remembered. */
+const MOST_RECENT = 1_000;
+
+/** Waits are longer by a random part of up to this, so that clients that were refused together do not come back together. */
+const JITTER = 0.25;
+
+const sleepMs = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/**
+ * @param {object} [options]
+ * @param {typeof globalThis.fetch} [options.fetch] what sends the requests
+ * @param {number} [options.retries] how often a request that got a 429 is sent again
+ * @param {number} [options.longestWaitMs] a 429 that asks for more is returned at once
+ * @param {() => number} [options.now] milliseconds of a clock that never goes back
+ * @param {(ms: number) => Promise<unknown>} [options.sleep]
+ * @param {() => number} [options.random]
+ * @returns {typeof globalThis.fetch}
+ */
+export function weirFetch({
+  fetch = globalThis.fetch,
+  retries = 5,
+  longestWaitMs = 60_000,
+  now = () => performance.now(),
+  sleep = sleepMs,
+  random = Math.random,
+} = {}) {
+  const pace = new Pace();
+  return async (input, init) => {
+    for (let left = retries; ; left--) {
+      const turn = pace.reserve(now());
+      const waitMs = turn.atMs - now();
+      if (waitMs > 0) await sleep(waitMs);
+      const isLast = left === 0 || isOnce(input, init);
+      const response = await fetch(input, init);
+      pace.learn(turn, response, now());
+      if (response.status !== 429 || isLast) return response;
+      const afterMs = retryAfterMs(response.headers.get('retry-after')) * (1 + JITTER * random());
+      if (afterMs > longestWaitMs) return response;
+      await response.body?.cancel();
+      await sleep(afterMs);
+      init?.signal?.throwIfAborted();
+    }
+  };
+}
+
+/** When requests may be sent. */
+class Pace {
+  /** Of the limit with the smallest part left: that part, its points and its window. */
+  #limit;
+  /** Between two requests, where others share that limit. */
+  #intervalMs = 0;
+  #nextMs = 0;
+  /** Until then, requests are spaced. */
+  #spacedUntilMs = Number.NEGATIVE_INFINITY;
+  #learnedMs = 0;
+  /** Requests of the last window, each with the time of its answer, or of its turn while it has none. The limit cannot have counted it later. */
+  #recent = [];
+
+  /** Gives the next request its turn. */
+  reserve(nowMs) {
+    const { points = MOST_RECENT, windowMs = 0 } = this.#limit ?? {};
+    while (this.#recent[0]?.atMs <= nowMs - windowMs || this.#recent.length > MOST_RECENT) this.#recent.shift();
+    const before = this.#recent.at(-points);
+    const roomMs = before === undefined ? 0 : before.atMs + windowMs;
+    const turn = { atMs: Math.max(nowMs, roomMs, nowMs > this.#spacedUntilMs ? 0 : this.#nextMs) };
+    this.#nextMs = turn.atMs + this.#intervalMs;
+    this.#recent.push(turn);
+    return turn;
+  }
+
+  learn(turn, { status, headers }, nowMs) {
+    turn.atMs = nowMs;
+    const limit = scarcest(headers.get('ratelimit'), headers.get('ratelimit-policy'));
+    if (status === 429) this.#recent = this.#recent.filter((one) => one !== turn);
+    if (limit === undefined) return;
+    const { free, windowMs, points } = limit;
+    const windows = Math.min(1, (nowMs - this.#learnedMs) / windowMs);
+    this.#limit = limit;
+    this.#learnedMs = nowMs;
+    // As fast as it was served lately.
+    const servedMs = windowMs / Math.max(1, this.#recent.length);
+    if (status === 429 || free <= PLENTY) this.#spacedUntilMs = nowMs + SPACED_WINDOWS * windowMs;
+    if (status === 429) this.#intervalMs = Math.max(this.#intervalMs * SLOWER, servedMs);
+    else if (nowMs <= this.#spacedUntilMs) this.#intervalMs = (this.#intervalMs || servedMs / 2) * Math.exp(-GAIN * windows * (free - SPARE));
+    // Nobody waits for longer than a window without asking again, and nobody needs more than the whole limit.
+    this.#intervalMs = Math.min(Math.max(this.#intervalMs, windowMs / points), windowMs);
+  }
+}
+
+/** The limit of a response with the smallest part left; undefined if there is none. */
+function scarcest(rateLimit, policy) {
+  const policies = new Map(itemsOf(policy).map((item) => [item.name, item]));
+  let found;
+  for (const { name, r } of itemsOf(rateLimit)) {
+    const { q, w } = policies.get(name) ?? {};
+    if (!(q > 0 && w > 0 && r >= 0)) continue;
+    if (found === undefined || r / q < found.free) found = { free: r / q, windowMs: w * 1000, points: q };
+  }
+  return found;
+}
+
+/** The items of a list such as `"account-read";q=500;w=1` (RFC 9651), with their numbers. */
+function itemsOf(field) {
+  const items = (field ?? '').matchAll(/"((?:[^"\\]|\\.)*)"((?:;[^,"]*(?:"[^"]*")?)*)/g);
+  return [...items].map(([, name, parameters]) => {
+    const numbers = [...parameters.matchAll(/;\s*([a-z]+)=(\d+)/g)].map(([, key, value]) => [key, Number(value)]);
+    return { name, ...Object.fromEntries(numbers) };
+  });
+}
+
+/** RFC 9110, section 10.2.3: seconds or a date. A second without the field. */
+function retryAfterMs(field) {
+  if (field === null) return 1_000;
+  const waitMs = /^\d+$/.test(field) ? Number(field) * 1_000 : Date.parse(field) - Date.now();
+  return waitMs > 0 ? waitMs : 1_000;
+}
+
+/** Whether a request cannot be sent again, because its body is a stream. */
+function isOnce(input, init) {
+  const body = init?.body;
+  return (body && typeof body === 'object' && 'getReader' in body) || (input instanceof Request && input.body !== null);
+}

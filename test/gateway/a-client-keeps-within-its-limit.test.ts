@@ -1,0 +1,113 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { weirFetch } from '../../examples/client/weir-fetch.mjs';
+import { startGateway } from '../fixtures/gateway.ts';
+
+interface Answer {
+  readonly status?: number;
+  readonly fields?: Record<string, string>;
+}
+
+/** A client whose clock moves only while it sleeps, and what it did. */
+function start(answerOf: (index: number) => Answer, options: Parameters<typeof weirFetch>[0] = {}) {
+  let nowMs = 0;
+  const sentMs: number[] = [];
+  const send = weirFetch({
+    now: () => nowMs,
+    random: () => 1,
+    async sleep(ms) {
+      nowMs += ms;
+    },
+    async fetch() {
+      sentMs.push(Math.round(nowMs));
+      const { status = 200, fields = {} } = answerOf(sentMs.length - 1);
+      return new Response(null, { status, headers: fields });
+    },
+    ...options,
+  });
+  return { send, sentMs };
+}
+
+const URL = 'http://a.test/';
+
+it('against a real gateway, a client that sends as fast as it can is never refused', async () => {
+  const gateway = await startGateway({ limits: { windowSeconds: 1 } });
+  onTestFinished(() => gateway.close());
+  const send = weirFetch({ retries: 0 });
+  const statuses: number[] = [];
+  for (let sent = 0; sent < 40; sent++) {
+    const response = await send(`${gateway.url}/v3/things`, { headers: { Authorization: 'Bearer service' } });
+    statuses.push(response.status);
+    await response.arrayBuffer();
+  }
+  expect(statuses).toEqual(statuses.map(() => 200));
+  expect(gateway.upstream.seen).toHaveLength(40);
+});
+
+describe('after a 429, a client', () => {
+  it('waits for Retry-After and a random part of it, and sends the request again', async () => {
+    const { send, sentMs } = start((index) =>
+      index === 0 ? { status: 429, fields: { 'Retry-After': '2' } } : {},
+    );
+    expect((await send(URL, { method: 'POST', body: 'text' })).status).toBe(200);
+    expect(sentMs).toEqual([0, 2_500]);
+  });
+
+  it('waits for a date, and for a second without the field', async () => {
+    const soon = new Date(Date.now() + 60_000).toUTCString();
+    const { send, sentMs } = start(
+      (index) => [{ status: 429 }, { status: 429, fields: { 'Retry-After': soon } }][index] ?? {},
+      { longestWaitMs: 100_000 },
+    );
+    expect((await send(URL)).status).toBe(200);
+    expect(sentMs[1]).toBe(1_250);
+    expect(sentMs[2]).toBeGreaterThan(60_000);
+  });
+
+  it('gives up after so many attempts, after too long a wait, and for a body that cannot be sent again', async () => {
+    const refuse = () => ({ status: 429, fields: { 'Retry-After': '3600' } });
+    const often = start(() => ({ status: 429 }), { retries: 2 });
+    expect((await often.send(URL)).status).toBe(429);
+    expect(often.sentMs).toHaveLength(3);
+    const long = start(refuse);
+    expect((await long.send(URL)).status).toBe(429);
+    const stream = start(() => ({ status: 429 }));
+    const body = new Blob(['text']).stream();
+    await stream.send(URL, { method: 'POST', body, duplex: 'half' } as RequestInit);
+    await stream.send(new Request(URL, { method: 'POST', body: 'text' }));
+    expect([long.sentMs.length, stream.sentMs.length]).toEqual([1, 2]);
+  });
+});
+
+const left = (points: number) => ({
+  fields: {
+    RateLimit: `"plenty";r=900;t=60, "few";r=${points};t=1`,
+    'RateLimit-Policy': '"plenty";q=1000;w=60, "few";q=10;qu="points";w=1',
+  },
+});
+
+it('requests are spaced while others leave little of the scarcest limit, and not while there is plenty', async () => {
+  const busy = start(() => left(0));
+  for (let sent = 0; sent < 5; sent++) await busy.send(URL);
+  const waits = busy.sentMs.slice(2).map((atMs, index) => atMs - (busy.sentMs[index + 1] ?? 0));
+  for (const waitMs of waits) expect(waitMs).toBeGreaterThanOrEqual(100);
+  const calm = start(() => left(9));
+  for (let sent = 0; sent < 5; sent++) await calm.send(URL);
+  expect(calm.sentMs).toEqual([0, 0, 0, 0, 0]);
+});
+
+it('no more than the limit is sent within a window', async () => {
+  const { send, sentMs } = start(() => left(8));
+  for (let sent = 0; sent < 25; sent++) await send(URL);
+  expect(sentMs.filter((atMs) => atMs < 1_000)).toHaveLength(10);
+  expect(sentMs.at(-1)).toBe(2_000);
+});
+
+it.each([
+  [{ RateLimit: 'nonsense', 'RateLimit-Policy': '"' }],
+  [{ RateLimit: '"a";r=1', 'RateLimit-Policy': '"b";q=1;w=1' }],
+  [{ RateLimit: '"a";r=0;t=1', 'RateLimit-Policy': '"a";q=0;w=0' }],
+])('fields that cannot be used change nothing: %j', async (fields) => {
+  const { send, sentMs } = start(() => ({ fields }));
+  for (let sent = 0; sent < 3; sent++) await send(URL);
+  expect(sentMs).toEqual([0, 0, 0]);
+});
