@@ -37,7 +37,7 @@ describeChart('the chart', () => {
     const [name = ''] = readdirSync(folder);
     const image = `weir@sha256:${'0123456789abcdef'.repeat(4)}`;
     const pinned = join(folder, name);
-    execFileSync('.ci/pin-chart', [pinned, image], { stdio: 'pipe' });
+    execFileSync('bash', ['.ci/pin-chart', pinned, image], { stdio: 'pipe' });
     const imageOf = (set: string) => {
       const text = execFileSync('helm', ['template', 'weir', pinned, '--set', set], { encoding: 'utf8' });
       return /^ +image: (\S+)$/m.exec(text)?.[1];
