@@ -44,6 +44,8 @@ export interface Port<Shared extends PortDependencies> {
 export class Entrance<Shared extends PortDependencies> {
   readonly #port: Port<Shared>;
   readonly #noteUnlisted: (method: string, path: string) => void;
+  /** Requests whose clients left before the store had decided. They are finished when it has, because they may be charged. */
+  readonly #undecided = new Set<PortRequest>();
 
   constructor(port: Port<Shared>) {
     this.#port = port;
@@ -73,6 +75,7 @@ export class Entrance<Shared extends PortDependencies> {
   #endLater(request: PortRequest, end: PromiseLike<Refusal | 'answered' | undefined>): void {
     const refuse = (late: Refusal | 'answered' | undefined) => {
       if (late instanceof Refusal) this.#port.refuse(request, late);
+      if (this.#undecided.delete(request)) this.#finish(request);
     };
     end.then(refuse).then(undefined, (error) => this.#fail(request, error));
   }
@@ -100,6 +103,10 @@ export class Entrance<Shared extends PortDependencies> {
     const { protocol, refusal, source, caller, operation, target } = request;
     const { status } = source;
     request.hold?.end();
+    if (request.chargeAskedMs !== undefined && request.charged === undefined) {
+      this.#undecided.add(request);
+      return;
+    }
     // Only for authenticated callers, so that a stranger cannot fill the log.
     if (caller !== undefined && operation?.listed === false) {
       shared.observer.unlistedOperation(request.method);
@@ -118,6 +125,7 @@ export class Entrance<Shared extends PortDependencies> {
     const { shared, failure, refuse } = this.#port;
     const { source: exchange, requestId } = request;
     shared.log.error({ err: error, requestId }, failure);
+    request.chargeAskedMs = undefined;
     if (exchange.hasBegun || exchange.isEnded) exchange.abort();
     else refuse(request, FAILED);
   }

@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import { request } from 'node:http';
-import { afterEach, expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { connectRaw } from '../../fixtures/raw.ts';
+import { startRedisServer } from '../../fixtures/redis-server.ts';
+import { uniqueRedisStore } from '../../fixtures/redis-url.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
 
 let gateway: TestGateway;
@@ -103,4 +106,34 @@ it('requests above the queue limit of the upstream get an immediate 503, uncharg
     client.destroy();
     await once(client, 'close');
   }
+});
+
+it('a client that leaves before the store has decided is logged with what it was charged', async () => {
+  const redis = await startRedisServer();
+  const admin = new Redis(redis.port);
+  onTestFinished(async () => {
+    admin.disconnect();
+    await redis.stop();
+  });
+  const { upstream, open } = await startHanging(false);
+  gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: { store: uniqueRedisStore(`redis://127.0.0.1:${redis.port}`), log: { level: 'info' } },
+  });
+  const logged = () => gateway.lines.filter((line) => line.includes('"msg":"request"'));
+  await expect.poll(() => gateway.metrics()).toMatch(/^weir_store_breaker_state\{.*\} 0$/m);
+  await admin.client('PAUSE', 500, 'ALL');
+  const client = await connectRaw(gateway.url);
+  client.on('error', () => {}).write(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  client.resetAndDestroy();
+  await expect.poll(() => logged().length, { timeout: 10_000 }).toBe(1);
+  // On a busy machine, the store is given up.
+  const outcome = expect.stringMatching(/^(admitted|uncounted)$/);
+  expect(JSON.parse(logged()[0] ?? '')).toMatchObject({ outcome, cost: 1, status: 0 });
+  expect(open.total).toBe(0);
+  // Only once.
+  await gateway.close();
+  expect(logged()).toHaveLength(1);
 });
