@@ -58,20 +58,22 @@ async function start(store: object, settings: object): Promise<TestGateway> {
 it('what a killed replica was delivering is delivered by another one, with the same id', async () => {
   const upstream = await startUpstream();
   onTestFinished(() => upstream.close());
-  const receiver = await receive((index) => (index === 0 ? undefined : 204));
+  let isKilled = false;
+  const receiver = await receive(() => (isKilled ? 204 : undefined));
   const store = uniqueRedisStore();
   const test = { upstreamUrl: upstream.url, store, settings: settingsFor(receiver) };
   const first = await inProcess(test);
   await spendAt(first.url, 16);
-  await expect.poll(() => receiver.calls.length, WITHIN).toBe(1);
+  await expect.poll(() => receiver.calls.length, WITHIN).toBeGreaterThan(0);
   const ended = once(first.process, 'exit');
   first.process.kill('SIGKILL');
   await ended;
+  isKilled = true;
+  const lost = receiver.calls.length;
   // It starts after the first one has died.
   const second = await inProcess(test);
-  await expect.poll(() => receiver.calls.length, WITHIN).toBe(2);
-  const [lost, delivered] = idsAt(receiver);
-  expect(delivered).toBe(lost);
+  await expect.poll(() => receiver.calls.length, WITHIN).toBe(lost + 1);
+  expect(new Set(idsAt(receiver)).size).toBe(1);
   await expect
     .poll(async () => (await fetch(`${second.adminUrl}/metrics`)).text(), WITHIN)
     .toMatch(/weir_notifications_total\{outcome="delivered"\} 1[\s\S]*weir_notifications_waiting 0/);
@@ -79,9 +81,15 @@ it('what a killed replica was delivering is delivered by another one, with the s
 
 it('replicas that share what failed deliver it once', async () => {
   const accepted: string[] = [];
-  const receiver = await receive((index, body) => {
-    if (index < 3) return 500;
-    accepted.push(JSON.parse(body).id as string);
+  // Each fails once at most, because the wait after a second failure is longer than the test.
+  const failed = new Set<string>();
+  const receiver = await receive((_, body) => {
+    const { id } = JSON.parse(body) as { readonly id: string };
+    if (failed.size < 3 && !failed.has(id)) {
+      failed.add(id);
+      return 500;
+    }
+    accepted.push(id);
     return 204;
   });
   const store = uniqueRedisStore();

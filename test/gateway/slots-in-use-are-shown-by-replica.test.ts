@@ -52,9 +52,13 @@ it('usage at each replica has the slots of all of them, and a caller sees the su
     await expect
       .poll(() => read(gateway), SOON)
       .toMatchObject({ limit: 9, used: 4, inFlight: 4, remaining: 5, byReplica: [share(3), share(1)] });
-    const own = (await (await gateway.send('GET', PATH)).json()) as OwnUsage;
-    const limit = own.buckets.find(({ bucket }) => bucket === 'in-flight');
-    expect(limit).toMatchObject({ inFlight: 4, remaining: 5 });
+    const readOwn = async () => (await (await gateway.send('GET', PATH)).json()) as OwnUsage;
+    const slotsOf = ({ buckets }: OwnUsage) => buckets.find(({ bucket }) => bucket === 'in-flight');
+    await expect
+      .poll(async () => slotsOf(await readOwn()), SOON)
+      .toMatchObject({ inFlight: 4, remaining: 5 });
+    const own = await readOwn();
+    const limit = slotsOf(own);
     expect(JSON.stringify(own)).not.toContain(hostname());
     expect(limit).not.toHaveProperty('byReplica');
   }

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { digestOf } from '../../src/domain/token-digest.ts';
 import type { Configuration } from '../../src/process/configuration.ts';
 import { CASES, type Manifest, only, refusal, render, renderText } from '../fixtures/helm.ts';
 import { limitInForce } from '../fixtures/limits.ts';
@@ -45,7 +46,7 @@ describeChart('the pod that the chart describes', () => {
     expect(limitInForce(limits, 'account-write', 'acct_tried', nowMs).shadowLimit).toBe(100);
     expect(limitInForce(limits, 'person-write', 'person_1', nowMs).limit).toBe(900);
     expect(operations.map(({ id, cost }) => [id, cost])).toEqual([['createSession', 10]]);
-    expect(identities.tokens.get('demo-token')?.id).toBe('person_1');
+    expect(identities.tokens.get(digestOf('demo-token'))?.id).toBe('person_1');
   });
 
   it.each([

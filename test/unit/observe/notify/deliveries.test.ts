@@ -1,14 +1,18 @@
 import { pino } from 'pino';
-import { expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { pace } from '../../../../src/domain/pace.ts';
 import { Changes } from '../../../../src/observe/log/changes.ts';
 import { Deliveries, type NotificationOutcome } from '../../../../src/observe/notify/deliveries.ts';
 import { MemoryOutbox, MOST_MESSAGES } from '../../../../src/store/outbox.ts';
 import { startWebhookReceiver } from '../../../fixtures/webhook-receiver.ts';
 
-vi.mock('../../../../src/domain/pace.ts', async (original) => {
-  const { pace } = await original<typeof import('../../../../src/domain/pace.ts')>();
-  const short = { webhookMs: 1_000, webhookWaitsMs: [5, 10], webhookPauseMs: 50, outboxLookMs: 2 };
-  return { pace: { ...pace, ...short } };
+// Restored afterwards, because the files of one worker share their modules.
+const usual = { ...pace };
+beforeAll(() => {
+  Object.assign(pace, { webhookMs: 1_000, webhookWaitsMs: [5, 10], webhookPauseMs: 50, outboxLookMs: 2 });
+});
+afterAll(() => {
+  Object.assign(pace, usual);
 });
 
 const SECRET = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
