@@ -141,9 +141,9 @@ export const STUDIES: readonly Study[] = [
     measures:
       'who is served when customers ask for three times what the upstream can do, beside other proxies',
     section: ['fair', 'A fair upstream'],
-    rounds: [3, 1],
+    rounds: [1, 1],
     seconds: [20, 5],
-    minutes: 25,
+    minutes: 9,
     run: async (bench) => (await import('./fair/fair.ts')).measureFairness(bench),
   },
   {
