@@ -28,7 +28,7 @@ const WARM_UP_SECONDS = 4;
 const PATIENCE_MS = 4_000;
 const QUEUE_TIMEOUT_MS = 1_000;
 
-/** What the crowd program is told. */
+/** The argument of the crowd program, as JSON. */
 export interface Crowd {
   readonly port: number;
   readonly path: string;

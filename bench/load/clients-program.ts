@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { weirFetch } from '../../examples/client/weir-fetch.mjs';
 
-/** What the program is told. */
+/** The argument of the program, as JSON. */
 export interface Crowd {
   readonly url: string;
   readonly clients: number;

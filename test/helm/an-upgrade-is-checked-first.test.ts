@@ -43,7 +43,7 @@ describeChart('the Job that runs before an installation or an upgrade', () => {
     }
   });
 
-  it('runs only before upgrades where it is told so', () => {
+  it('runs only before upgrades if the values say so', () => {
     const hooks = render({ set: ['check.onInstall=false'] }).flatMap(
       ({ metadata }) => metadata.annotations?.['helm.sh/hook'] ?? [],
     );

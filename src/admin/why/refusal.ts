@@ -37,7 +37,7 @@ const refusal = Type.Object({
   writtenAt: Type.Optional(text),
   /** Why the store had not decided, so that this replica refused by its part of the limit. */
   degraded: Type.Optional(plainText(30)),
-  /** What the client was told, where nothing else says why. */
+  /** The detail of the client's problem, if no other member gives the reason. */
   detail: Type.Optional(text),
 });
 

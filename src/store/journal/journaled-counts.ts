@@ -25,7 +25,7 @@ export interface JournaledCounts {
   recover(recovery: string, work: (putBack: PutBack) => Promise<void>): Promise<boolean>;
 }
 
-/** Told of counts that the store has lost. */
+/** Is notified when the store may have lost counts. */
 export interface LossListener {
   /** A mark is wrong, or may be. */
   missing(): void;

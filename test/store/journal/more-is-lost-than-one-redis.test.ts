@@ -63,6 +63,12 @@ async function takeDatabase(url: string): Promise<{ giveBack(): Promise<void> }>
   };
 }
 
+async function startFleetOnRedis() {
+  const server = await startRedisServer();
+  open.push({ close: () => server.stop() });
+  return { server, ...(await startFleet({ kind: 'redis', url: server.url, deadlineMs })) };
+}
+
 describe.skipIf(postgresUrl === undefined)(
   'no point is forgotten or above a limit when',
   {
@@ -108,13 +114,7 @@ describe.skipIf(postgresUrl === undefined)(
     });
 
     test('PostgreSQL is away when Redis is emptied: durable limits wait for it', async () => {
-      const server = await startRedisServer();
-      open.push({ close: () => server.stop() });
-      const { fleet, url, stores, counting } = await startFleet({
-        kind: 'redis',
-        url: server.url,
-        deadlineMs,
-      });
+      const { server, fleet, url, stores, counting } = await startFleetOnRedis();
       const database = await takeDatabase(url);
       await pause(LOADED_MS);
       await clientOf(server.port).flushall();
@@ -127,13 +127,7 @@ describe.skipIf(postgresUrl === undefined)(
     });
 
     test('PostgreSQL ends every connection during the recovery', async () => {
-      const server = await startRedisServer();
-      open.push({ close: () => server.stop() });
-      const { fleet, url, stores, counting } = await startFleet({
-        kind: 'redis',
-        url: server.url,
-        deadlineMs,
-      });
+      const { server, fleet, url, stores, counting } = await startFleetOnRedis();
       await clientOf(server.port).flushall();
       for (let time = 0; time < 5; time++) {
         await (await takeDatabase(url)).giveBack();
