@@ -1,0 +1,30 @@
+/**
+ * Runs each test file that failed in a run of all tests once more, with nothing beside it: `node .ci/alone.mjs <report of Vitest, JSON>`.
+ * On two cores that other work shares, a file can lose its race against the other files. A file that fails alone as well fails the run,
+ * and so does a run in which more than five files failed or that did not get to its end.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+
+const MOST_FILES = 5;
+
+function end(message) {
+  console.error(message);
+  process.exit(1);
+}
+
+const [report = ''] = process.argv.slice(2);
+if (!existsSync(report)) end('The tests did not get to their end.');
+const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
+const failed = testResults
+  .filter(({ status }) => status !== 'passed')
+  .map(({ name }) => relative(process.cwd(), name));
+if (failed.length === 0) end('No file failed, but the run did: see the errors above.');
+if (failed.length > MOST_FILES) end(`${failed.length} files failed. None is run again.`);
+for (const file of failed) {
+  console.log(`\n${file} failed beside other tests. Now it runs alone.`);
+  const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', file], { stdio: 'inherit' });
+  if (status !== 0) end(`${file} fails alone, too.`);
+}
+console.log(`\nPassed alone only: ${failed.join(', ')}. Such a test does not bear a busy machine and needs a repair.`);
