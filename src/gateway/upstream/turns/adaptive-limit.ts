@@ -4,14 +4,23 @@
  * responses.
  */
 
-/** Where a limit begins. While the latency stays, it grows by a quarter and more with each window. */
+/** Where a limit begins. */
 const FIRST_LIMIT = 32;
 /** Fewer requests give too few samples. */
 const LEAST_LIMIT = 3;
 
-/** A latency up to this multiple of the one without a queue is no queue. */
-const TOLERANCE = 1.25;
+/**
+ * How far a latency may lie above the one without a queue before that counts as a queue. The less the latencies of a window differ, the
+ * less is tolerated: as many standard errors of its mean, within these bounds.
+ */
+const LEAST_SLACK = 0.03;
+const MOST_SLACK = 0.25;
+const SLACK_ERRORS = 4;
 const LEAST_GRADIENT = 0.5;
+
+/** By which part the limit grows after a queue. Each window without a queue doubles it, up to the most. */
+const LEAST_GROWTH = 0.02;
+const MOST_GROWTH = 0.25;
 
 /** A window has this many responses in a tenth of a second or more, or a few in a second. */
 const MANY_SAMPLES = 50;
@@ -21,9 +30,8 @@ const LONG_MS = 1_000;
 
 /** After so many windows, the latency without a queue is measured again. */
 const PROBE_WINDOWS = 50;
-/** The same, at the beginning and while the last two measurements differ by more than the tolerance: there may have been a queue. */
+/** The same, at the beginning and while the last two measurements differ by more than the slack: there may have been a queue. */
 const SOON_WINDOWS = 3;
-const SAME_RATIO = 1.2;
 /** Of the requests that the upstream works on, as a probe: enough to keep it nearly busy, and few enough to leave no queue. */
 const PROBED_PART = 0.75;
 
@@ -31,6 +39,7 @@ const PROBED_PART = 0.75;
 class Window {
   #fromMs: number;
   #logs = 0;
+  #squares = 0;
   #mostPresent = 0;
   #count = 0;
 
@@ -41,7 +50,9 @@ class Window {
   /** @returns whether it is complete */
   add(sentMs: number, nowMs: number, present: number): boolean {
     if (sentMs < this.#fromMs) return false;
-    this.#logs += Math.log(Math.max(nowMs - sentMs, 0.01));
+    const log = Math.log(Math.max(nowMs - sentMs, 0.01));
+    this.#logs += log;
+    this.#squares += log * log;
     this.#mostPresent = Math.max(this.#mostPresent, present);
     this.#count++;
     const lengthMs = nowMs - this.#fromMs;
@@ -54,6 +65,14 @@ class Window {
     return Math.exp(this.#logs / this.#count);
   }
 
+  /** As a part of the latency. */
+  get slack(): number {
+    const mean = this.#logs / this.#count;
+    const variance = Math.max(0, this.#squares / this.#count - mean * mean);
+    const error = Math.sqrt(variance / this.#count);
+    return Math.min(MOST_SLACK, Math.max(LEAST_SLACK, SLACK_ERRORS * error));
+  }
+
   get mostPresent(): number {
     return this.#mostPresent;
   }
@@ -63,6 +82,7 @@ export class AdaptiveLimit {
   readonly #most: number;
   readonly #least: number;
   #limit: number;
+  #growth = MOST_GROWTH;
   /** Undefined until the first window has ended. */
   #unqueuedMs: number | undefined;
   /** The limit when that was measured. */
@@ -92,21 +112,20 @@ export class AdaptiveLimit {
    * @returns whether the limit may have changed
    */
   note(sentMs: number, nowMs: number, present: number): boolean {
-    if (!this.#window.add(sentMs, nowMs, present)) return false;
-    const { latencyMs, mostPresent } = this.#window;
+    const window = this.#window;
+    if (!window.add(sentMs, nowMs, present)) return false;
     this.#window = new Window(nowMs);
-    if (this.#limitBefore !== undefined) this.#endProbe(latencyMs, this.#limitBefore);
-    else this.#follow(latencyMs, mostPresent);
+    if (this.#limitBefore !== undefined) this.#endProbe(window, this.#limitBefore);
+    else this.#follow(window);
     return true;
   }
 
-  #follow(latencyMs: number, mostPresent: number): void {
+  #follow({ latencyMs, slack, mostPresent }: Window): void {
     const before = this.#unqueuedMs ?? latencyMs;
     const unqueuedMs = latencyMs < before ? (latencyMs + before) / 2 : before;
     this.#unqueuedMs = unqueuedMs;
     const ratio = unqueuedMs / latencyMs;
-    const gradient = Math.min(TOLERANCE, Math.max(LEAST_GRADIENT, TOLERANCE * ratio));
-    const next = gradient * this.#limit + Math.sqrt(this.#limit);
+    const next = this.#limit * this.#gradient(ratio, slack) + Math.sqrt(this.#limit) * (slack / MOST_SLACK);
     // Unused, a higher limit would be untested.
     if (next < this.#limit || mostPresent >= this.#limit / 2) this.#limit = this.#within(next);
     this.#windowsLeft--;
@@ -114,14 +133,26 @@ export class AdaptiveLimit {
     if (this.#windowsLeft <= 0 || this.#limit < this.#limitThen / 2) this.#beginProbe(ratio);
   }
 
+  /** @param ratio of the latency without a queue to the present one */
+  #gradient(ratio: number, slack: number): number {
+    const tolerated = ratio * (1 + slack);
+    if (tolerated < 1) {
+      this.#growth = LEAST_GROWTH;
+      return Math.max(LEAST_GRADIENT, tolerated);
+    }
+    const growth = this.#growth;
+    this.#growth = Math.min(MOST_GROWTH, 2 * growth);
+    return Math.max(Math.min(tolerated, 1 + slack), ratio > 1 - slack / 2 ? 1 + growth : 1);
+  }
+
   #beginProbe(ratio: number): void {
     this.#limitBefore = this.#limit;
     this.#limit = this.#within(this.#limit * PROBED_PART * Math.min(1, ratio));
   }
 
-  #endProbe(latencyMs: number, limitBefore: number): void {
+  #endProbe({ latencyMs, slack }: Window, limitBefore: number): void {
     const changed = latencyMs / (this.#unqueuedMs ?? latencyMs);
-    this.#windowsLeft = Math.max(changed, 1 / changed) > SAME_RATIO ? SOON_WINDOWS : PROBE_WINDOWS;
+    this.#windowsLeft = Math.max(changed, 1 / changed) > 1 + slack ? SOON_WINDOWS : PROBE_WINDOWS;
     this.#unqueuedMs = latencyMs;
     this.#limit = limitBefore;
     this.#limitThen = limitBefore;

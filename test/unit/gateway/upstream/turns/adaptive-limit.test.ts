@@ -86,8 +86,8 @@ describe.each([0.1, 0.5, 1])('with service times of spread %s', (spread) => {
     for (const servers of [5, 20, 100]) {
       const { goodput, meanLimit } = new SimulatedUpstream(spread).run({ servers, serviceMs: 50 });
       expect(goodput).toBeGreaterThan(0.9);
-      expect(meanLimit).toBeGreaterThan(servers);
-      expect(meanLimit).toBeLessThan(2.2 * servers);
+      // A window of a small upstream has few rounds of responses, so its latency is known less well.
+      expect(meanLimit).toBeLessThan((servers < 20 ? 2.6 : 1.4) * servers);
     }
   });
 
@@ -96,7 +96,7 @@ describe.each([0.1, 0.5, 1])('with service times of spread %s', (spread) => {
     for (const servers of [20, 100, 5, 20]) {
       const { goodput, meanLimit } = upstream.run({ servers, serviceMs: 50 });
       expect(goodput).toBeGreaterThan(0.9);
-      expect(meanLimit).toBeLessThan(2.2 * servers);
+      expect(meanLimit).toBeLessThan((servers < 20 ? 1.8 : 1.4) * servers);
     }
   });
 
@@ -114,6 +114,15 @@ describe.each([0.1, 0.5, 1])('with service times of spread %s', (spread) => {
     expect(goodput).toBeGreaterThan(0.23);
     expect(meanLimit).toBeLessThan(60);
   });
+});
+
+it('where latencies hardly differ, next to nothing waits in the upstream', () => {
+  for (const servers of [20, 40, 100]) {
+    const { goodput, meanLimit } = new SimulatedUpstream(0.02).run({ servers, serviceMs: 100 }, 60_000);
+    expect(goodput).toBeGreaterThan(0.97);
+    expect(meanLimit).toBeGreaterThan(0.97 * servers);
+    expect(meanLimit).toBeLessThan(1.1 * servers);
+  }
 });
 
 it('an upstream that answers a few requests a second is measured over longer windows', () => {
