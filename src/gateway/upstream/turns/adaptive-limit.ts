@@ -10,12 +10,16 @@ const FIRST_LIMIT = 32;
 const LEAST_LIMIT = 3;
 
 /**
- * How far a latency may lie above the one without a queue before that counts as a queue. The less the latencies of a window differ, the
- * less is tolerated: as many standard errors of its mean, within these bounds.
+ * How far a latency may lie above the one without a queue before that counts as a queue. The steadier the latencies are, the less is
+ * tolerated: these multiples of the standard error of a window's mean and of the usual change between two windows, within these bounds.
  */
 const LEAST_SLACK = 0.03;
 const MOST_SLACK = 0.25;
 const SLACK_ERRORS = 4;
+const SLACK_CHANGES = 1.5;
+/** The weight of the latest change in the usual one, which begins as it would in a restless upstream. */
+const CHANGE_WEIGHT = 0.1;
+const FIRST_CHANGE = 0.1;
 const LEAST_GRADIENT = 0.5;
 
 /** By which part the limit grows after a queue. Each window without a queue doubles it, up to the most. */
@@ -32,6 +36,8 @@ const LONG_MS = 1_000;
 const PROBE_WINDOWS = 50;
 /** The same, at the beginning and while the last two measurements differ by more than the slack: there may have been a queue. */
 const SOON_WINDOWS = 3;
+/** And at once when the limit has fallen to this part of what it was then. */
+const PROBED_AT = 0.8;
 /** Of the requests that the upstream works on, as a probe: enough to keep it nearly busy, and few enough to leave no queue. */
 const PROBED_PART = 0.75;
 
@@ -65,12 +71,11 @@ class Window {
     return Math.exp(this.#logs / this.#count);
   }
 
-  /** As a part of the latency. */
-  get slack(): number {
+  /** The standard error of the mean, as a part of it. */
+  get error(): number {
     const mean = this.#logs / this.#count;
     const variance = Math.max(0, this.#squares / this.#count - mean * mean);
-    const error = Math.sqrt(variance / this.#count);
-    return Math.min(MOST_SLACK, Math.max(LEAST_SLACK, SLACK_ERRORS * error));
+    return Math.sqrt(variance / this.#count);
   }
 
   get mostPresent(): number {
@@ -83,6 +88,10 @@ export class AdaptiveLimit {
   readonly #least: number;
   #limit: number;
   #growth = MOST_GROWTH;
+  /** Of the latency from one window to the next, as a part of it. */
+  #usualChange = FIRST_CHANGE;
+  /** Undefined where the limit was lowered on purpose. */
+  #lastMs: number | undefined;
   /** Undefined until the first window has ended. */
   #unqueuedMs: number | undefined;
   /** The limit when that was measured. */
@@ -120,7 +129,21 @@ export class AdaptiveLimit {
     return true;
   }
 
-  #follow({ latencyMs, slack, mostPresent }: Window): void {
+  #slackOf({ error }: Window): number {
+    const slack = Math.max(LEAST_SLACK, SLACK_ERRORS * error, SLACK_CHANGES * this.#usualChange);
+    return Math.min(MOST_SLACK, slack);
+  }
+
+  #noteChange(latencyMs: number): void {
+    const change = Math.abs(Math.log(latencyMs / (this.#lastMs ?? latencyMs)));
+    if (this.#lastMs !== undefined) this.#usualChange += CHANGE_WEIGHT * (change - this.#usualChange);
+    this.#lastMs = latencyMs;
+  }
+
+  #follow(window: Window): void {
+    const { latencyMs, mostPresent } = window;
+    this.#noteChange(latencyMs);
+    const slack = this.#slackOf(window);
     const before = this.#unqueuedMs ?? latencyMs;
     const unqueuedMs = latencyMs < before ? (latencyMs + before) / 2 : before;
     this.#unqueuedMs = unqueuedMs;
@@ -130,7 +153,7 @@ export class AdaptiveLimit {
     if (next < this.#limit || mostPresent >= this.#limit / 2) this.#limit = this.#within(next);
     this.#windowsLeft--;
     // Where a lower limit does not lower the latency, the upstream has become slower for another reason.
-    if (this.#windowsLeft <= 0 || this.#limit < this.#limitThen / 2) this.#beginProbe(ratio);
+    if (this.#windowsLeft <= 0 || this.#limit < this.#limitThen * PROBED_AT) this.#beginProbe(ratio);
   }
 
   /** @param ratio of the latency without a queue to the present one */
@@ -150,7 +173,10 @@ export class AdaptiveLimit {
     this.#limit = this.#within(this.#limit * PROBED_PART * Math.min(1, ratio));
   }
 
-  #endProbe({ latencyMs, slack }: Window, limitBefore: number): void {
+  #endProbe(window: Window, limitBefore: number): void {
+    const { latencyMs } = window;
+    const slack = this.#slackOf(window);
+    this.#lastMs = undefined;
     const changed = latencyMs / (this.#unqueuedMs ?? latencyMs);
     this.#windowsLeft = Math.max(changed, 1 / changed) > 1 + slack ? SOON_WINDOWS : PROBE_WINDOWS;
     this.#unqueuedMs = latencyMs;

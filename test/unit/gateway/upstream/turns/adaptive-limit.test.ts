@@ -87,7 +87,7 @@ describe.each([0.1, 0.5, 1])('with service times of spread %s', (spread) => {
       const { goodput, meanLimit } = new SimulatedUpstream(spread).run({ servers, serviceMs: 50 });
       expect(goodput).toBeGreaterThan(0.9);
       // A window of a small upstream has few rounds of responses, so its latency is known less well.
-      expect(meanLimit).toBeLessThan((servers < 20 ? 2.6 : 1.4) * servers);
+      expect(meanLimit).toBeLessThan((servers < 20 ? 2.2 : 1.6) * servers);
     }
   });
 
@@ -96,7 +96,7 @@ describe.each([0.1, 0.5, 1])('with service times of spread %s', (spread) => {
     for (const servers of [20, 100, 5, 20]) {
       const { goodput, meanLimit } = upstream.run({ servers, serviceMs: 50 });
       expect(goodput).toBeGreaterThan(0.9);
-      expect(meanLimit).toBeLessThan((servers < 20 ? 1.8 : 1.4) * servers);
+      expect(meanLimit).toBeLessThan((servers < 20 ? 2.2 : 1.6) * servers);
     }
   });
 
@@ -117,12 +117,24 @@ describe.each([0.1, 0.5, 1])('with service times of spread %s', (spread) => {
 });
 
 it('where latencies hardly differ, next to nothing waits in the upstream', () => {
-  for (const servers of [20, 40, 100]) {
+  for (const servers of [20, 40]) {
     const { goodput, meanLimit } = new SimulatedUpstream(0.02).run({ servers, serviceMs: 100 }, 60_000);
     expect(goodput).toBeGreaterThan(0.97);
     expect(meanLimit).toBeGreaterThan(0.97 * servers);
-    expect(meanLimit).toBeLessThan(1.1 * servers);
+    expect(meanLimit).toBeLessThan(1.15 * servers);
   }
+});
+
+it('an upstream that is faster and slower by turns is kept busy, although its responses of one moment are alike', () => {
+  const upstream = new SimulatedUpstream(0.02);
+  const next = fractions(5);
+  let served = 0;
+  upstream.run({ servers: 40, serviceMs: 100 });
+  for (let turn = 0; turn < 200; turn++) {
+    const { goodput } = upstream.run({ servers: 40, serviceMs: 100 * (1 + next() / 2) }, 300);
+    served += goodput;
+  }
+  expect(served / 200).toBeGreaterThan(0.9);
 });
 
 it('an upstream that answers a few requests a second is measured over longer windows', () => {
