@@ -152,7 +152,7 @@ export const STUDIES: readonly Study[] = [
       'points over the limit, and points that leak, while streams settle their costs and everything is killed',
     section: ['settle', 'Settled costs'],
     seconds: [40, 10],
-    minutes: 4,
+    minutes: 9,
     sharesCores: true,
     run: async (bench) => (await import('./settle/settle.ts')).measureSettling(bench),
   },

@@ -54,15 +54,19 @@ function steadily(rate: number, maxVUs: number, preAllocatedVUs = maxVUs / 2): S
 const VUS = Number(__ENV.VUS ?? 100);
 const TARGETS = (__ENV.TARGETS ?? '').split(',');
 
+/** k6's code of an error. */
+const REFUSED_CONNECTION = 1212;
+
 /** k6 has no client for server-sent events of its own: it reads the stream until it ends. */
 function stream(): void {
   const reserved = 100 + Math.floor(Math.random() * 3_901);
   const cost = Math.floor(Math.random() * (reserved + 1));
   const account = 1 + Math.floor(Math.random() * ACCOUNTS);
-  const body = { model: 'fake', messages: [{ role: 'user', content: 'Hello' }], stream: true };
-  const more = { max_completion_tokens: reserved, final_cost: cost, stream_options: { include_usage: true } };
+  const asked = { model: 'fake', messages: [{ role: 'user', content: 'Hello' }], stream: true };
+  const options = { max_completion_tokens: reserved, stream_options: { include_usage: true } };
+  const body = { ...asked, ...options, account: `acct_${account}`, final_cost: cost, sent_ms: Date.now() };
   const target = TARGETS[Math.floor(Math.random() * TARGETS.length)];
-  const response = http.post(`${target}/v1/chat/completions`, JSON.stringify({ ...body, ...more }), {
+  const response = http.post(`${target}/v1/chat/completions`, JSON.stringify(body), {
     headers: { Authorization: `Bearer token-${account}`, 'Content-Type': 'application/json' },
     responseType: 'text',
     timeout: '60s',
@@ -71,7 +75,12 @@ function stream(): void {
     check(response, {
       'ends with its usage': ({ body: text }) => `${text}`.includes(`"total_tokens":${cost}`),
     });
-  else sleep(0.2 + Math.random() * 0.8);
+  else {
+    // A replica that is not there has charged nothing.
+    if (response.status === 0 && response.error_code !== REFUSED_CONNECTION)
+      console.log(`unanswered ${JSON.stringify(body)}`);
+    sleep(0.5 + Math.random());
+  }
 }
 
 const STEP = `${Math.ceil(SECONDS / 6)}s`;

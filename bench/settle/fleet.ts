@@ -1,35 +1,36 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import { freePort } from '../../test/fixtures/free-port.ts';
 import { identities, limitsOf, MAIN } from '../contestants/weir.ts';
 import { type Program, startProgram } from '../lab/program.ts';
 import type { Line } from './ledger.ts';
 
-/** Each Account has this many points in ten seconds, and more than it can use in an hour. */
-export const LIMIT = 200_000;
-export const WINDOW_SECONDS = 10;
-export const IN_AN_HOUR = 1_000_000_000;
+export const REPLICAS = 2;
 export const ACCOUNTS = 20;
-export const PATH = '/v1/chat/completions';
+export const WINDOW_SECONDS = 10;
+/** More than an Account can use. */
+export const IN_AN_HOUR = 1_000_000_000;
 /** More than any request asks for. */
-export const MOST = 4_000;
+const MOST = 4_000;
 
 const OPERATION = {
   method: 'POST',
-  path: PATH,
+  path: '/v1/chat/completions',
   cost: MOST,
   reserve: { json: '/max_completion_tokens', most: MOST },
   settle: { json: '/usage/total_tokens' },
   refundOn: ['5xx'],
 };
-const LIMITS = {
+/** Each Account has so many points in a window. */
+const limitsFile = (limit: number) => ({
   windowSeconds: WINDOW_SECONDS,
   defaults: limitsOf(IN_AN_HOUR, IN_AN_HOUR),
   limits: {
-    tokens: { per: 'account', points: LIMIT, window: `${WINDOW_SECONDS}s` },
+    tokens: { per: 'account', points: limit, window: `${WINDOW_SECONDS}s` },
     'tokens-hour': { per: 'account', points: IN_AN_HOUR, window: '1h' },
   },
-};
+});
 
 /** Replicas that share a Redis. Each can be killed, and is started again on its port. */
 export class Fleet {
@@ -46,28 +47,23 @@ export class Fleet {
 
   static async start(
     folder: string,
-    replicas: number,
+    limit: number,
     upstreamPort: number,
-    redisPort: number,
+    store: RemoteStoreSettings,
   ): Promise<Fleet> {
-    const ports = await Promise.all(Array.from({ length: replicas }, () => freePort()));
+    const ports = await Promise.all(Array.from({ length: REPLICAS }, () => freePort()));
     const fleet = new Fleet(folder, ports);
     const write = (name: string, content: object) =>
       writeFileSync(join(folder, name), JSON.stringify(content));
     write('identities.yaml', identities(ACCOUNTS));
-    write('limits.yaml', LIMITS);
+    write('limits.yaml', limitsFile(limit));
     for (const port of ports)
       write(`${port}.yaml`, {
         listen: { host: '127.0.0.1', port },
         admin: { host: '127.0.0.1', port: 0 },
         upstream: { url: `http://127.0.0.1:${upstreamPort}`, connections: 2_000 },
         // Redis is away for seconds: what it cannot count is not admitted.
-        store: {
-          kind: 'redis',
-          url: `redis://127.0.0.1:${redisPort}`,
-          deadlineMs: 5_000,
-          onStoreFailure: 'reject',
-        },
+        store: { ...store, onStoreFailure: 'reject' },
         operations: { list: [OPERATION] },
         log: { access: true, level: 'info' },
         shutdown: { drainDelaySeconds: 0 },

@@ -1,52 +1,77 @@
-import { mkdirSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { freePort } from '../../test/fixtures/free-port.ts';
-import { findProgram } from '../lab/machine.ts';
-import { type Program, startProgram } from '../lab/program.ts';
+import { Redis } from 'ioredis';
+import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
+import { type RedisServer, startRedisServer } from '../../test/fixtures/redis-server.ts';
 
+/** The primary is away for so long. */
 const AWAY_MS = 1_000;
+const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
+const PRIMARY = 'weir-bench';
 
-/** A Redis that loses nothing that it has answered, although it is killed. */
-export class DurableRedis {
-  readonly port: number;
-  readonly #folder: string;
-  #program: Program | undefined;
+/** A Redis whose primary can be killed. */
+export interface KilledRedis {
+  readonly settings: RemoteStoreSettings;
+  /** kill -9 of the primary. Returns when there is one again. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+}
 
-  private constructor(folder: string, port: number) {
-    this.#folder = folder;
-    this.port = port;
-  }
+/** Loses nothing that it has answered: its disk has each write before, and it is started again. */
+export async function startDurableRedis(): Promise<KilledRedis> {
+  const server = await startRedisServer({ args: DURABLE });
+  return {
+    settings: { kind: 'redis', url: server.url, deadlineMs: 5_000 },
+    async kill() {
+      await server.kill();
+      await setTimeout(AWAY_MS);
+      await server.start(DURABLE);
+    },
+    stop: () => server.stop(),
+  };
+}
 
-  static async start(parent: string): Promise<DurableRedis> {
-    const folder = join(parent, 'redis');
-    mkdirSync(folder);
-    const redis = new DurableRedis(folder, await freePort());
-    await redis.#start();
-    return redis;
-  }
+/** A Sentinel promotes one of two replicas, and the killed primary is started again as its replica. */
+export async function startFailover(): Promise<KilledRedis> {
+  const safe = ['--min-replicas-to-write', '1', '--min-replicas-max-lag', '2'];
+  const primary = await startRedisServer({ args: safe });
+  const args = [...safe, '--replicaof', '127.0.0.1', `${primary.port}`, '--repl-diskless-sync-delay', '0'];
+  const servers = [primary, await startRedisServer({ args }), await startRedisServer({ args })];
+  const folder = mkdtempSync(join(tmpdir(), 'weir-bench-sentinel-'));
+  const file = join(folder, 'sentinel.conf');
+  const lines = [
+    `sentinel monitor ${PRIMARY} 127.0.0.1 ${primary.port} 1`,
+    `sentinel down-after-milliseconds ${PRIMARY} ${AWAY_MS}`,
+    `sentinel failover-timeout ${PRIMARY} 5000`,
+  ];
+  writeFileSync(file, `${lines.join('\n')}\n`);
+  const sentinel = await startRedisServer({ leading: [file, '--sentinel'] });
+  const client = new Redis(sentinel.port, { enableReadyCheck: false });
+  await until(async () => Array.from(await call(client, 'REPLICAS')).length === 2);
+  const primaryPort = async () => Number((await call(client, 'GET-MASTER-ADDR-BY-NAME'))[1]);
+  return {
+    settings: { kind: 'sentinel', sentinels: [sentinel.url], name: PRIMARY, deadlineMs: 5_000 },
+    async kill() {
+      const port = await primaryPort();
+      const killed = servers.find((server) => server.port === port);
+      await killed?.kill();
+      await until(async () => (await primaryPort()) !== port);
+      await killed?.start(['--replicaof', '127.0.0.1', `${await primaryPort()}`]);
+    },
+    async stop() {
+      client.disconnect();
+      await Promise.all([sentinel, ...servers].map((server: RedisServer) => server.stop()));
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
 
-  /** kill -9, and a start a second later. */
-  async kill(): Promise<void> {
-    if (this.#program !== undefined) process.kill(this.#program.pid, 'SIGKILL');
-    await this.#program?.stop();
-    await setTimeout(AWAY_MS);
-    await this.#start();
-  }
+async function call(client: Redis, command: string): Promise<ArrayLike<unknown>> {
+  return (await client.call('SENTINEL', command, PRIMARY)) as unknown[];
+}
 
-  async stop(): Promise<void> {
-    await this.#program?.stop();
-  }
-
-  async #start(): Promise<void> {
-    const own = ['--port', `${this.port}`, '--bind', '127.0.0.1', '--dir', this.#folder];
-    const durable = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'always'];
-    const command = findProgram('redis-server') ?? 'redis-server';
-    this.#program = await startProgram({
-      command,
-      args: [...own, ...durable],
-      cores: undefined,
-      port: this.port,
-    });
-  }
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await setTimeout(50);
 }

@@ -1,31 +1,34 @@
 /**
- * A program: an API like OpenAI's that streams. The body of a request says what its answer costs. Writes a line for each request that arrives to
- * the file of its second argument.
+ * A program: an API like OpenAI's that streams. The body of a request says what its answer costs. Writes a line for each stream that has ended
+ * to the file of its second argument.
  */
 import { openSync, writeSync } from 'node:fs';
-import { createServer, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
-
-/** What the body of a request has. */
-interface Question {
-  readonly max_completion_tokens: number;
-  /** What its answer will cost: not a member of the real API. */
-  readonly final_cost: number;
-}
+import type { Question, Stream } from './ledger.ts';
 
 const [MIN_EVENTS, MAX_EVENTS, MAX_PAUSE_MS] = [5, 15, 1_000];
 const [port, file] = process.argv.slice(2);
-const arrivals = openSync(file ?? '/dev/null', 'a');
+const streams = openSync(file ?? '/dev/null', 'a');
 
-const server = createServer({ keepAliveTimeout: 60_000 }, async (request, response) => {
-  let text = '';
-  for await (const chunk of request) text += chunk;
-  const { max_completion_tokens: reserved, final_cost: cost }: Question = JSON.parse(text);
-  const { 'x-request-id': id, 'x-account-id': account } = request.headers;
-  writeSync(arrivals, `${JSON.stringify({ id, account, reserved, cost, atMs: Date.now() })}\n`);
-  await stream(response, cost).catch(() => undefined);
+const server = createServer({ keepAliveTimeout: 60_000 }, (request, response) => {
+  answer(request, response).catch(() => response.destroy());
 });
 server.listen({ port: Number(port), host: '127.0.0.1', backlog: 16_384 });
+
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const question: Question = JSON.parse(await text(request));
+  const { account, max_completion_tokens: reserved, final_cost: cost, sent_ms: sentMs } = question;
+  const atMs = Date.now();
+  response.once('close', () => {
+    const id = `${request.headers['x-request-id'] ?? ''}`;
+    const isWhole = response.writableFinished;
+    const line: Stream = { id, account, reserved, cost, sentMs, atMs, endMs: Date.now(), isWhole };
+    writeSync(streams, `${JSON.stringify(line)}\n`);
+  });
+  await stream(response, cost);
+}
 
 async function stream(response: ServerResponse, cost: number): Promise<void> {
   response.setHeader('Content-Type', 'text/event-stream');
