@@ -66,9 +66,19 @@ export function testsOfHolding(open: () => Promise<{ store: ClockedStore; prefix
 
   test('a slot is freed once, however often its settlement is sent', async () => {
     const { held, settle, free } = await opened(5);
-    const [first] = [await held(60_000, 0), await held(60_000, 0.1), await held(60_000, 0.2)];
+    // All three end in the same second, so their slots share a lease.
+    const [first] = [await held(60_000, 0.1), await held(60_000, 0.2), await held(60_000, 0.3)];
     for (let sent = 0; sent < 3; sent++) await settle(first, 0, 1, 'the-same');
     expect(await free(1)).toEqual([3]);
+  });
+
+  test('a settlement after the end frees no slot, not even of a hold that ends in the same ten seconds', async () => {
+    const { held, settle, free } = await opened(5);
+    const [first] = [await held(61_000, 0), await held(61_000, 5)];
+    for (const id of [undefined, 'late', 'late'])
+      expect(await settle(first, 0, 61.5, id)).toMatchObject({ outcome: 'ended' });
+    expect((await free(65.9))[0]).toBeLessThanOrEqual(4);
+    expect(await free(70.1)).toEqual([5]);
   });
 
   test('a hold that ends by itself frees its slot, keeps what it has reserved, and cannot be settled', async () => {

@@ -46,7 +46,7 @@ test('points are added as of the time of Redis', async () => {
 test('a key lives until its last charge has expired for half a window, or for as long as it had', async () => {
   const bucket = bucketOf('tokens');
   const charge = { buckets: [bucket], cost: 5 };
-  const lifeMs = async () => Math.round((await client.pttl(bucket.key)) / 100) / 10;
+  const lifeMs = async () => Math.ceil((await client.pttl(bucket.key)) / 1_000);
   const at = (afterS: number) => ({ ...LIFE, nowUs: START_US + afterS * US_PER_SECOND });
   const first = await charged(charge, START_US);
   await client.pexpire(bucket.key, 3_000);
