@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { type Static, Type } from 'typebox';
+import type { Payer } from '../../domain/caller.ts';
 import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import { plainText, timeMs } from '../../facts/message-bounds.ts';
@@ -45,56 +46,103 @@ export async function fillsOf(
   rows: readonly LimitRow[],
   aheadMs: number,
 ): Promise<ReadonlyMap<Question, readonly SpentBy[]>> {
-  const asked = questions.map((one): Asked => {
-    const row = rows.find(({ name }) => name === one.bucket);
-    return { ...one, row, fromMs: one.fromMs - aheadMs, toMs: one.toMs - aheadMs, sum: new Map() };
-  });
-  await addAll(asked, charges);
-  const ordered = asked.map(
-    ({ sum }, index) =>
-      [questions[index] as Question, [...sum.values()].sort((a, b) => b.points - a.points)] as const,
-  );
-  return new Map(ordered);
+  const byName = new Map(rows.map((row) => [row.name, row]));
+  const byOwner = new Map<string, Asked[]>();
+  let firstMs = Number.POSITIVE_INFINITY;
+  for (const of of questions) {
+    const row = byName.get(of.bucket);
+    if (row === undefined) continue;
+    const asked = { of, row, fromMs: of.fromMs - aheadMs, toMs: of.toMs - aheadMs, sum: undefined };
+    firstMs = Math.min(firstMs, asked.fromMs);
+    const known = byOwner.get(of.owner);
+    if (known === undefined) byOwner.set(of.owner, [asked]);
+    else known.push(asked);
+  }
+  await addAll(byOwner, charges, firstMs);
+  const sums = new Map<Question, readonly SpentBy[]>();
+  for (const { of, sum } of [...byOwner.values()].flat()) {
+    if (sum !== undefined) sums.set(of, sum.size === 1 ? [...sum.values()] : ordered(sum));
+  }
+  return sums;
 }
 
-async function addAll(asked: readonly Asked[], charges: UsageBatch['charges']): Promise<void> {
-  const byOwner = new Map<string, Asked[]>();
-  for (const one of asked) byOwner.set(one.owner, [...(byOwner.get(one.owner) ?? []), one]);
-  let looked = 0;
-  for (const charge of charges.endedSince(Math.min(...asked.map(({ fromMs }) => fromMs)))) {
-    const { account, organization, principal, address } = charge.payer;
-    for (const owner of new Set([account, organization, principal?.id, address])) {
-      for (const one of byOwner.get(owner ?? '') ?? []) add(charge, one);
-    }
-    looked += 1;
+/** Whose requests that were asked for by this time have ended since, by `performance.now()`. */
+export function ownersEndedSince(charges: UsageBatch['charges'], atMs: number): ReadonlySet<string> {
+  const owners = new Set<string>();
+  for (let number = charges.count - 1; ; number--) {
+    const charge = charges.at(number);
+    if (charge === undefined || charge.endedMs < atMs) return owners;
+    if (charge.askedMs > atMs) continue;
+    const { account, organization, address } = charge.payer;
+    for (const owner of [account, organization, charge.principal?.id, address])
+      if (owner !== undefined) owners.add(owner);
+  }
+}
+
+function ordered(sum: ReadonlyMap<string, SpentBy>): readonly SpentBy[] {
+  return [...sum.values()].sort((a, b) => b.points - a.points);
+}
+
+async function addAll(
+  byOwner: ReadonlyMap<string, readonly Asked[]>,
+  charges: UsageBatch['charges'],
+  firstMs: number,
+): Promise<void> {
+  if (byOwner.size === 0) return;
+  for (let number = charges.count - 1, looked = 1; ; number--, looked++) {
+    const charge = charges.at(number);
+    if (charge === undefined || charge.endedMs < firstMs) return;
+    const { account, organization, address } = charge.payer;
+    const principal = charge.principal?.id;
+    addTo(byOwner, account, charge);
+    if (organization !== account) addTo(byOwner, organization, charge);
+    if (principal !== account && principal !== organization) addTo(byOwner, principal, charge);
+    addTo(byOwner, address, charge);
     if (looked % SLICE === 0) await setImmediate();
   }
 }
 
-interface Asked extends Question {
-  /** Undefined for a limit that the files no longer have. */
-  readonly row: LimitRow | undefined;
-  readonly sum: Map<string, SpentBy>;
+function addTo(
+  byOwner: ReadonlyMap<string, readonly Asked[]>,
+  owner: string | undefined,
+  charge: PastCharge,
+): void {
+  const asked = owner === undefined ? undefined : byOwner.get(owner);
+  if (asked !== undefined) for (const one of asked) add(charge, one);
 }
 
-function add(charge: PastCharge, { row, owner, hashTag, fromMs, toMs, sum }: Asked): void {
-  const { payer, operation, limits, askedMs, endedMs } = charge;
-  if (
-    row === undefined ||
-    askedMs > toMs ||
-    payer.hashTag !== hashTag ||
-    scopeNamed(row.scope).ownerOf(payer) !== owner
-  )
-    return;
+/** A question, in the time of `performance.now()`. */
+interface Asked {
+  readonly of: Question;
+  /** The files may no longer have it, and then nothing is known. */
+  readonly row: LimitRow;
+  readonly fromMs: number;
+  readonly toMs: number;
+  sum: Map<string, SpentBy> | undefined;
+}
+
+function add(charge: PastCharge, asked: Asked): void {
+  const { of, row, fromMs, toMs } = asked;
+  const { operation, limits, askedMs, endedMs } = charge;
+  if (askedMs > toMs || charge.payer.hashTag !== of.hashTag) return;
+  if (scopeNamed(row.scope).ownerOf(payerOf(charge)) !== of.owner) return;
   // Of requests in progress, those that had not ended; of all others, those in the window.
   if (row.counts === 'concurrent' ? endedMs <= toMs : askedMs <= fromMs) return;
   if (!isCharged(row, operation) || limits?.includes(row.name) === false) return;
-  const principal = payer.principal?.id ?? null;
+  const principal = charge.principal?.id ?? null;
   const key = `${operation.id}\n${principal}`;
-  const spent = sum.get(key) ?? { operation: operation.id, principal, points: 0, requests: 0 };
-  sum.set(key, spent);
+  asked.sum ??= new Map();
+  let spent = asked.sum.get(key);
+  if (spent === undefined) {
+    spent = { operation: operation.id, principal, points: 0, requests: 0 };
+    asked.sum.set(key, spent);
+  }
   // What was settled later still counted as it was charged.
   const points = endedMs <= toMs ? charge.final : charge.charged;
   spent.points += points === 0 ? 0 : costIn(row, points);
   spent.requests += 1;
+}
+
+function payerOf({ payer, principal }: PastCharge): Payer {
+  return principal === payer.principal ? payer : ({ ...payer, principal } as Payer);
 }

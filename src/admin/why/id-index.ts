@@ -43,16 +43,30 @@ function writeHash(target: Buffer, at: number, requestId: string): void {
     first = Math.imul(first ^ code, 0x01000193);
     second = Math.imul(second ^ code, 0x85ebca6b) ^ (second >>> 13);
   }
-  target.writeUInt32BE(first >>> 0, at);
-  target.writeUInt16BE((second ^ (second >>> 16)) & 0xffff, at + 4);
+  write32(target, at, first);
+  write16(target, at + 4, second ^ (second >>> 16));
+}
+
+/** Faster than the methods of a Buffer, which look at each value first. */
+function write32(target: Buffer, at: number, value: number): void {
+  write16(target, at, value >>> 16);
+  write16(target, at + 2, value);
+}
+
+function write16(target: Buffer, at: number, value: number): void {
+  target[at] = value >>> 8;
+  target[at + 1] = value;
 }
 
 /** Writes the entry of a request. `target` has 16 bytes from `at` on. */
 export function writeEntry(target: Buffer, at: number, requestId: string, id: RefusedId): void {
   writeHash(target, at, requestId);
-  target.writeUIntBE(id.processTag, at + 6, 3);
-  target.writeUInt32BE(id.number, at + 9);
-  target.writeUIntBE(id.atMs % HOUR_MS, at + 13, 3);
+  const inHour = id.atMs % HOUR_MS;
+  target[at + 6] = id.processTag >>> 16;
+  write16(target, at + 7, id.processTag);
+  write32(target, at + 9, id.number);
+  target[at + 13] = inHour >>> 16;
+  write16(target, at + 14, inHour);
 }
 
 /** The entries of one process. */
@@ -79,16 +93,22 @@ export class IdIndex {
     return Buffer.concat(await Promise.all(failed));
   }
 
+  /** The entries of each page in one piece. */
   #grouped(hour: number, entries: Buffer): readonly (readonly [string, Buffer])[] {
-    const pages = new Map<string, Buffer[]>();
+    const nameOf = this.#namesIn(hour);
+    const places = new Map<number, number[]>();
     for (let at = 0; at < entries.length; at += ENTRY_BYTES) {
-      const entry = entries.subarray(at, at + ENTRY_BYTES);
-      const name = this.#pageFor(hour, entry.toString('hex', 0, HASH_BYTES));
-      const page = pages.get(name);
-      if (page === undefined) pages.set(name, [entry]);
-      else page.push(entry);
+      const name = nameOf(entries.readUInt32BE(at));
+      const known = places.get(name);
+      if (known === undefined) places.set(name, [at]);
+      else known.push(at);
     }
-    return [...pages].map(([name, page]) => [name, Buffer.concat(page)] as const);
+    return [...places].map(([name, ats]) => {
+      const bytes = Buffer.allocUnsafe(ats.length * ENTRY_BYTES);
+      for (const [index, at] of ats.entries()) entries.copy(bytes, index * ENTRY_BYTES, at, at + ENTRY_BYTES);
+      const digits = name.toString(16).slice(1);
+      return [pageName(hour, digits, digits.length), bytes] as const;
+    });
   }
 
   /** The requests with this id that were refused within a day of `nowMs`, the last one first. Rejects if the archive cannot be read. */
@@ -107,10 +127,20 @@ export class IdIndex {
     for (const name of this.#full) if (Number.parseInt(name, 10) < hour) this.#full.delete(name);
   }
 
-  #pageFor(hour: number, hash: string): string {
-    let digits = 0;
-    while (digits < DEEPEST && this.#full.has(pageName(hour, hash, digits))) digits++;
-    return pageName(hour, hash, digits);
+  /** The page of a hash: its first digits, after a 1 that says how many there are. */
+  #namesIn(hour: number): (hash: number) => number {
+    const full = new Set<number>();
+    const begin = pageName(hour, '', 0);
+    for (const name of this.#full) {
+      if (name.startsWith(begin)) full.add(Number.parseInt(`1${name.slice(begin.length + 1)}`, 16));
+    }
+    const nameWith = (hash: number, digits: number) =>
+      16 ** digits + Math.floor(hash / 16 ** (DEEPEST - digits));
+    return (hash) => {
+      let digits = 0;
+      while (digits < DEEPEST && full.has(nameWith(hash, digits))) digits++;
+      return nameWith(hash, digits);
+    };
   }
 
   async #findIn(hour: number, wanted: Buffer): Promise<readonly RefusedId[]> {

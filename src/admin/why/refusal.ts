@@ -6,28 +6,31 @@ import type { RefusalIdentity } from './id-index.ts';
 const text = plainText(2_000);
 const id = Type.Union([plainText(256), Type.Null()]);
 
-/** Requests for one operation by one principal that were refused by one bucket within its window. */
-const refusal = Type.Object({
+/** What differs between callers. */
+const ofCaller = {
   /** When the first of them was refused. Unix time by the clock of Redis, as all times here. */
   atMs: timeMs,
-  /** Host name of the replica that refused them. */
-  replica: plainText(255),
-  operation: text,
   principal: id,
   account: id,
   /** The client of a public operation. */
   address: id,
+  owner: plainText(256),
+  remaining: amount,
+  retryAfterMs: amount,
+};
+
+const ofLimit = {
+  /** Host name of the replica that refused them. */
+  replica: plainText(255),
+  operation: text,
   cost: amount,
   /** `blocked` for a block. */
   bucket: plainText(100),
-  /** Undefined for a block, like what the bucket counts and where its limit comes from. */
-  scope: Type.Optional(plainText(30)),
-  owner: plainText(256),
   limit: amount,
   windowSeconds: amount,
+  /** Undefined for a block, like what the bucket counts and where its limit comes from. */
+  scope: Type.Optional(plainText(30)),
   counts: Type.Optional(plainText(30)),
-  remaining: amount,
-  retryAfterMs: amount,
   /** `default`, `plan`, `override` or `live`. */
   source: Type.Optional(plainText(30)),
   plan: Type.Optional(plainText(256)),
@@ -39,9 +42,16 @@ const refusal = Type.Object({
   degraded: Type.Optional(plainText(30)),
   /** The detail of the client's problem, if no other member gives the reason. */
   detail: Type.Optional(text),
-});
+};
+
+/** Requests for one operation by one principal that were refused by one bucket within its window. */
+const refusal = Type.Object({ ...ofCaller, ...ofLimit });
 
 export type Refusal = Static<typeof refusal>;
+
+export type OfLimit = Pick<Refusal, keyof typeof ofLimit>;
+
+type OfCaller = Pick<Refusal, keyof typeof ofCaller>;
 
 const asRefusal = matching(refusal);
 
@@ -74,28 +84,40 @@ export interface FoundRefusal {
   readonly fills: readonly Fill[];
 }
 
-export function refusalLine({ number }: RefusalIdentity, one: Refusal): string {
-  const values = MEMBERS.map((member) => one[member] ?? 0);
+/** The first part of the line of a refusal. */
+export function callerPart(
+  number: number,
+  { atMs, principal, account, address, owner, remaining, retryAfterMs }: OfCaller,
+): string {
+  const ids = `${JSON.stringify(principal)},${JSON.stringify(account)},${JSON.stringify(address)},${JSON.stringify(owner)}`;
+  return `[${number},${atMs},${ids},${remaining},${retryAfterMs}`;
+}
+
+/** The rest of the line, which refusals of many callers share. */
+export function limitPart(limit: OfLimit): string {
+  const values = (Object.keys(ofLimit) as (keyof OfLimit)[]).map((member) => limit[member] ?? 0);
   while (values.at(-1) === 0) values.pop();
-  return `${JSON.stringify([number, ...values.map((value, index) => (isNull(one, index) ? null : value))])}\n`;
+  return `,${JSON.stringify(values).slice(1)}\n`;
 }
 
-function isNull(one: Refusal, index: number): boolean {
-  const member = MEMBERS[index];
-  return member !== undefined && one[member] === null;
-}
-
-export function fillLine({ number }: RefusalIdentity, one: Fill): string {
-  return `${JSON.stringify([number, one])}\n`;
+/** @param rows as JSON */
+export function fillLine(
+  { number }: RefusalIdentity,
+  replica: string,
+  sinceMs: number,
+  rows: string,
+): string {
+  return `[${number},[${JSON.stringify(replica)},${sinceMs},${rows}]]\n`;
 }
 
 /** What the lines of an archive say of one refusal. Undefined if no line is its own. What no replica has written is left out. */
 export function readLines(lines: string, number: number): FoundRefusal | undefined {
   let found: Refusal | undefined;
   const fills = new Map<string, Fill>();
+  const begin = `[${number},`;
   for (const line of lines.split('\n')) {
-    const [of, first, ...rest] = listIn(line);
-    if (of !== number) continue;
+    if (!line.startsWith(begin)) continue;
+    const [, first, ...rest] = listIn(line);
     if (Array.isArray(first)) {
       const known = asFill(first);
       // A replica writes again what it knows better later.

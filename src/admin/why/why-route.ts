@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { shownCount } from '../../domain/shown.ts';
 import { KEPT_HOURS } from './id-index.ts';
 import { type ShownRefusal, shownRefusal } from './shown-refusal.ts';
 import type { Why } from './why.ts';
@@ -14,7 +15,7 @@ export interface WhyAnswer {
 const AGAIN_MS = 700;
 
 /** Adds `GET /refusals/{requestId}`: 404 for a request that did not get a 429 within a day, 503 while Redis cannot be read. */
-export function addWhyRoute(app: FastifyInstance, why: Pick<Why, 'find'>): void {
+export function addWhyRoute(app: FastifyInstance, why: Pick<Why, 'find' | 'unfindable'>): void {
   app.get<{ Params: { requestId: string } }>(
     '/refusals/:requestId',
     async ({ params: { requestId } }, reply) => {
@@ -22,8 +23,13 @@ export function addWhyRoute(app: FastifyInstance, why: Pick<Why, 'find'>): void 
       if (found === undefined)
         return reply.code(503).send({ error: 'Refusals are in Redis, which cannot be read.' });
       if (found.length > 0) return { requestId, refusals: found.map((one) => shownRefusal(requestId, one)) };
+      const unfindable = (await why.unfindable()) ?? 0;
+      const flood =
+        unfindable === 0
+          ? ''
+          : ` ${shownCount(unfindable)} requests with a 429 cannot be found, because a flood had more than Weir keeps.`;
       return reply.code(404).send({
-        error: `No request with the id ${requestId} got a 429 in the last ${KEPT_HOURS} h. The access log has every request.`,
+        error: `No request with the id ${requestId} got a 429 in the last ${KEPT_HOURS} h.${flood} The access log has every request.`,
         code: 'unknown',
       });
     },

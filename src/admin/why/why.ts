@@ -1,47 +1,26 @@
 /** Why requests were refused, for a day, whichever replica refused them. */
 import { setTimeout } from 'node:timers/promises';
-import { Type } from 'typebox';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { pace } from '../../domain/pace.ts';
 import type { Ignored } from '../../facts/ignored.ts';
-import { matching, parsed } from '../../facts/message-bounds.ts';
 import type { UsageBatch } from '../../observe/usage/batch.ts';
 import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import type { Archive, Board } from '../../store/shared-store.ts';
-import { answered, readOthers } from '../fleet/boards.ts';
-import { fillsOf, type Question, question, type SpentBy } from './fills.ts';
-import {
-  HOUR_MS,
-  hourOf,
-  IdIndex,
-  KEPT_HOURS,
-  LIFE_MS,
-  type RefusalIdentity,
-  type RefusedId,
-} from './id-index.ts';
-import { type Fill, type FoundRefusal, fillLine, readLines, refusalLine } from './refusal.ts';
+import { answered } from '../fleet/boards.ts';
+import { Answers } from './answers.ts';
+import type { Question } from './fills.ts';
+import { HOUR_MS, hourOf, IdIndex, KEPT_HOURS, LIFE_MS, type RefusedId } from './id-index.ts';
+import { LimitParts } from './limit-parts.ts';
+import { keyOf, Lines } from './lines.ts';
+import { Questions } from './questions.ts';
+import { callerPart, type FoundRefusal, readLines } from './refusal.ts';
 import { type PendingRefusal, RefusalLog } from './refusal-log.ts';
 
-/** Refusals that share a key. */
-const PER_KEY = 16;
-
-/** Questions that a replica asks at a time. In a flood of different callers, it does not ask what others had admitted for the rest. */
-const MOST_QUESTIONS = 1_000;
-
-/** Questions that a replica has to answer. */
-const MOST_ANSWERS = 10_000;
-
-/** Operations and principals that a replica names. All others are one more. */
-const MOST_ROWS = 30;
-
-/** How long after a refusal its question is answered once more: for requests that were in progress. */
-const LATE_MS = 10_000;
-
-/** How long a question is asked. */
-const ASKED_MS = 2_000;
-
 const MOST_FOUND = 10;
+
+/** Where the requests of an hour are counted that cannot be found by their ids. */
+const UNFINDABLE = 'unfindable';
 
 export interface WhySources {
   readonly charges: UsageBatch['charges'];
@@ -56,22 +35,15 @@ export interface WhySources {
 /** A request that was refused, and why. */
 export type WhyRefused = FoundRefusal & Pick<RefusedId, 'atMs'>;
 
-interface Asked {
-  readonly question: Question;
-  /** What was written last; undefined before the first answer. */
-  written: string | undefined;
-  isLate: boolean;
-}
-
 export class Why {
-  readonly #name: string;
   readonly #sources: WhySources;
   readonly #archive: Archive;
   readonly #board: Board | undefined;
   readonly #index: IdIndex;
   readonly #log: RefusalLog;
-  /** Questions of all replicas, by the identity of their refusals. */
-  readonly #asked = new Map<string, Asked>();
+  readonly #parts: LimitParts;
+  readonly #questions: Questions;
+  readonly #answers: Answers;
   readonly #ended = new AbortController();
   #writing: Promise<void> = Promise.resolve();
 
@@ -80,12 +52,14 @@ export class Why {
    * @param board undefined where this process is the only replica
    */
   constructor(name: string, sources: WhySources, archive: Archive, board: Board | undefined) {
-    this.#name = name;
     this.#sources = sources;
     this.#archive = archive;
     this.#board = board;
     this.#index = new IdIndex(archive);
     this.#log = new RefusalLog(() => sources.nowMs());
+    this.#parts = new LimitParts((bucket) => sources.writtenAt(bucket));
+    this.#questions = new Questions(name, sources, board);
+    this.#answers = new Answers(name, this.#log.processTag, sources);
     void this.#run();
   }
 
@@ -102,6 +76,16 @@ export class Why {
       return found.flatMap((one) => one ?? []);
     });
     return answered(reading);
+  }
+
+  /** How many refused requests of the last 24 h cannot be found by their ids, because a flood had too many. Undefined while Redis cannot be read. */
+  async unfindable(): Promise<number | undefined> {
+    const hour = hourOf(this.#sources.nowMs());
+    const names = Array.from({ length: KEPT_HOURS + 1 }, (_, ago) => `${hour - ago}:${UNFINDABLE}`);
+    const read = await answered(Promise.all(names.map((name) => this.#archive.read(name))));
+    return read
+      ?.flatMap((page) => page.toString().split('\n'))
+      .reduce((sum, line) => sum + (Number(line) || 0), 0);
   }
 
   async close(): Promise<void> {
@@ -132,87 +116,38 @@ export class Why {
   }
 
   async #writeAll(): Promise<void> {
-    const { refusals, ids } = this.#log.take();
-    for (const { question: one } of refusals) if (one !== undefined) this.#ask(one);
-    await this.#askOthers();
-    const lines = new Map<string, string[]>();
-    const places = new Map<string, string | undefined>();
-    for (const one of refusals) addLine(lines, keyOf(one, hourOf(one.atMs)), await this.#lineOf(one, places));
-    for (const [asked, line] of await this.#answers()) {
-      addLine(lines, keyOf(asked, hourOf(asked.atMs)), line);
+    const { refusals, ids, unfindable } = this.#log.take();
+    const lines = new Lines();
+    this.#parts.forget();
+    for (const one of refusals) {
+      const part = this.#parts.of(one);
+      lines.add(one, callerText(one) + (typeof part === 'string' ? part : await part));
     }
-    const failed = await this.#append(lines);
-    const isFailed = (one: PendingRefusal) => failed.has(keyOf(one, hourOf(one.atMs)));
+    const asked = await this.#questions.exchange(refusals.filter(({ limited }) => limited !== undefined));
+    await this.#answers.add(lines, asked);
+    const failed = await this.#append(lines.byKey);
+    const isFailed = (one: Question) => failed.size > 0 && failed.has(keyOf(one, hourOf(one.atMs)));
     const late = ids.map(async ([hour, entries]) => {
       this.#log.written(entries.length);
       return [hour, await this.#index.add(hour, entries)] as const;
     });
-    this.#log.keep({ refusals: refusals.filter(isFailed), ids: await Promise.all(late) });
+    const isCounted = await this.#count(unfindable);
+    this.#log.keep({
+      refusals: refusals.filter(isFailed),
+      ids: await Promise.all(late),
+      unfindable: isCounted ? 0 : unfindable,
+    });
+    this.#answers.expect(asked.filter((one) => !isFailed(one)));
     this.#index.forgetBefore(this.#sources.nowMs() - KEPT_HOURS * HOUR_MS);
   }
 
-  async #lineOf(
-    { limited, refusal, ...id }: PendingRefusal,
-    places: Map<string, string | undefined>,
-  ): Promise<string> {
-    if (limited === undefined) return refusalLine(id, refusal);
-    const { source, name, plan, owner } = limited;
-    const key = `${source} ${name} ${plan} ${source === 'override' ? owner : ''}`;
-    if (!places.has(key)) places.set(key, await this.#sources.writtenAt(limited));
-    const writtenAt = places.get(key);
-    return refusalLine(id, writtenAt === undefined ? refusal : { ...refusal, writtenAt });
-  }
-
-  #ask(one: Question): void {
-    const key = identityOf(one);
-    if (this.#asked.size < MOST_ANSWERS && !this.#asked.has(key))
-      this.#asked.set(key, { question: one, written: undefined, isLate: false });
-  }
-
-  /** Shows the other replicas the questions of this one, and takes theirs. */
-  async #askOthers(): Promise<void> {
-    const board = this.#board;
-    if (board === undefined) return;
-    const { ignored, nowMs } = this.#sources;
-    const own = [...this.#asked.values()]
-      .map((asked) => asked.question)
-      .filter(({ processTag, toMs }) => processTag === this.#log.processTag && toMs > nowMs() - ASKED_MS)
-      .slice(-MOST_QUESTIONS);
-    if (own.length > 0) await answered(board.post(JSON.stringify(own)));
-    const others = await readOthers(board, this.#name, ignored, (text) => asQuestions(parsed(text)));
-    for (const one of [...(others?.values() ?? [])].flat()) {
-      if (one.toMs > nowMs() - LATE_MS / 2) this.#ask(one);
-    }
-  }
-
-  /** The lines of the questions whose answer is new. */
-  async #answers(): Promise<readonly (readonly [Question, string])[]> {
-    const { charges, rows, nowMs } = this.#sources;
-    const now = nowMs();
-    const aheadMs = now - performance.now();
-    const due = [...this.#asked.values()].filter(
-      ({ written, question: { toMs } }) => written === undefined || toMs < now - LATE_MS,
+  /** Notes how many requests cannot be found. Returns whether that was written. */
+  async #count(unfindable: number): Promise<boolean> {
+    if (unfindable === 0) return true;
+    const name = `${hourOf(this.#sources.nowMs())}:${UNFINDABLE}`;
+    return (
+      (await answered(this.#archive.append(name, Buffer.from(`${unfindable}\n`), LIFE_MS))) !== undefined
     );
-    if (due.length === 0) return [];
-    const fills = await fillsOf(
-      due.map((asked) => asked.question),
-      charges,
-      rows(),
-      aheadMs,
-    );
-    const sinceMs = Math.round(charges.sinceMs + aheadMs);
-    return due.flatMap((asked) => {
-      const { question: one, written } = asked;
-      if (written !== undefined) this.#asked.delete(identityOf(one));
-      const rowsOfFill = rowsOf(fills.get(one) ?? []);
-      const fill: Fill = [this.#name, sinceMs > one.fromMs ? sinceMs : 0, rowsOfFill];
-      const line = fillLine(one, fill);
-      asked.written = line;
-      const isOthers = one.processTag !== this.#log.processTag;
-      return line === written || (isOthers && written === undefined && rowsOfFill.length === 0)
-        ? []
-        : [[one, line] as const];
-    });
   }
 
   /** Returns the keys that could not be written. */
@@ -231,32 +166,14 @@ export class Why {
   }
 }
 
-const asQuestions = matching(Type.Array(question, { maxItems: MOST_QUESTIONS }));
-
-function addLine(lines: Map<string, string[]>, key: string, line: string): void {
-  const known = lines.get(key);
-  if (known === undefined) lines.set(key, [line]);
-  else known.push(line);
-}
-
-function keyOf({ processTag, number }: RefusalIdentity, hour: number): string {
-  return `${hour}:${processTag.toString(36)}-${Math.floor(number / PER_KEY).toString(36)}`;
-}
-
-function identityOf({ processTag, number }: RefusalIdentity): string {
-  return `${processTag} ${number}`;
-}
-
-function rowsOf(spent: readonly SpentBy[]): Fill[2] {
-  const shown = spent.slice(0, MOST_ROWS);
-  const others = spent.slice(MOST_ROWS);
-  const rows: Fill[2] = shown.map(({ operation, principal, points, requests }) => [
-    operation,
-    principal,
-    points,
-    requests,
-  ]);
-  if (others.length === 0) return rows;
-  const sum = (of: 'points' | 'requests') => others.reduce((all, one) => all + one[of], 0);
-  return [...rows, ['others', null, sum('points'), sum('requests')]];
+function callerText({ payer, charged, number, atMs, owner }: PendingRefusal): string {
+  return callerPart(number, {
+    atMs,
+    owner,
+    principal: payer?.principal?.id ?? null,
+    account: payer?.account ?? null,
+    address: payer?.address ?? null,
+    remaining: charged.remaining,
+    retryAfterMs: Math.ceil(charged.retryAfterUs / 1_000),
+  });
 }

@@ -23,7 +23,9 @@ const REMEMBERED = 131_072;
 
 /** A charge that a request has made. */
 export interface PastCharge {
+  /** Its principal may be another one. */
   readonly payer: Payer;
+  readonly principal: Payer['principal'];
   readonly operation: Operation;
   /** The only limits that were charged; undefined for all. */
   readonly limits: readonly string[] | undefined;
@@ -66,23 +68,26 @@ class LastCharges {
     return this.#count <= REMEMBERED ? 0 : (this.#endedMs[this.#count % REMEMBERED] ?? 0);
   }
 
-  /** The charges of requests that ended at this time or later, the last one first. */
-  *endedSince(fromMs: number): Generator<PastCharge> {
-    for (let index = this.#count - 1; index >= Math.max(0, this.#count - REMEMBERED); index--) {
-      const place = index % REMEMBERED;
-      const [sum, endedMs = 0] = [this.#sums[place], this.#endedMs[place]];
-      if (sum === undefined || endedMs < fromMs) return;
-      const principal = this.#principals[place];
-      yield {
-        payer: principal === undefined ? sum.payer : ({ ...sum.payer, principal } as Payer),
-        operation: sum.operation,
-        limits: this.#limits.get(place),
-        askedMs: this.#askedMs[place] ?? 0,
-        endedMs,
-        charged: this.#charged[place] ?? 0,
-        final: this.#final[place] ?? 0,
-      };
-    }
+  /** How many charges there were in all: the number of the next one. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The charge with this number; undefined if it is not remembered. */
+  at(number: number): PastCharge | undefined {
+    const place = number % REMEMBERED;
+    const sum = this.#sums[place];
+    if (sum === undefined || number < this.#count - REMEMBERED || number >= this.#count) return undefined;
+    return {
+      payer: sum.payer,
+      principal: this.#principals[place],
+      operation: sum.operation,
+      limits: this.#limits.size === 0 ? undefined : this.#limits.get(place),
+      askedMs: this.#askedMs[place] ?? 0,
+      endedMs: this.#endedMs[place] ?? 0,
+      charged: this.#charged[place] ?? 0,
+      final: this.#final[place] ?? 0,
+    };
   }
 }
 

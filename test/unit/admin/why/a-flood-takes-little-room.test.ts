@@ -57,6 +57,10 @@ function open(): { readonly why: Why; readonly archive: Archive; written(): numb
       return memory.append(name, added, lifeMs);
     },
   };
+  return { why: openOn(archive), archive, written: () => bytes };
+}
+
+function openOn(archive: Archive): Why {
   const why = new Why(
     'replica-1',
     {
@@ -70,7 +74,7 @@ function open(): { readonly why: Why; readonly archive: Archive; written(): numb
     undefined,
   );
   onTestFinished(() => why.close());
-  return { why, archive, written: () => bytes };
+  return why;
 }
 
 it('refusals of one caller take 16 bytes each, and refusals of different callers less than 300', async () => {
@@ -88,7 +92,26 @@ it('refusals of one caller take 16 bytes each, and refusals of different callers
   expect(many.written() / 900).toBeLessThan(300);
 });
 
-it('after a flood of 64 MB within an hour nothing more of that hour is written, and the next hour may write half of the rest', () => {
+it('every request of a flood of ten thousand callers is found, also those that waited while Redis was away', async () => {
+  const memory = openMemoryArchive(() => NOW_MS);
+  let isAway = true;
+  const away = async () => Promise.reject(new Error('away'));
+  const archive: Archive = { ...memory, append: (...all) => (isAway ? away() : memory.append(...all)) };
+  const why = openOn(archive);
+  const ids = Array.from({ length: 30_000 }, (_, index) => `request-${index}`);
+  for (const [index, id] of ids.entries()) {
+    why.requestFinished(refused(`acct_${index % 10_000}`, id));
+    if (index % 9_000 === 0) await why.find('nobody');
+  }
+  isAway = false;
+  for (const [index, id] of ids.entries()) {
+    if (index % 61 !== 0) continue;
+    expect(await why.find(id), id).toMatchObject([{ refusal: { owner: `acct_${index % 10_000}` } }]);
+  }
+  expect(await why.unfindable()).toBe(0);
+});
+
+it('after a flood of 128 MB within an hour requests are only counted, and the next hour may write half of the rest', () => {
   let nowMs = NOW_MS;
   const log = new RefusalLog(() => nowMs);
   const isTaken = () => {
@@ -96,12 +119,12 @@ it('after a flood of 64 MB within an hour nothing more of that hour is written, 
     return log.take().ids.length === 1;
   };
   const megabyte = 1_048_576;
-  log.written(64 * megabyte - 1);
+  log.written(128 * megabyte - 1);
   expect(isTaken()).toBe(true);
   log.written(1);
   expect(isTaken()).toBe(false);
   nowMs += 3_600_000;
-  log.written(32 * megabyte - 1);
+  log.written(64 * megabyte - 1);
   expect(isTaken()).toBe(true);
   log.written(1);
   expect(isTaken()).toBe(false);
