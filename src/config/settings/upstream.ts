@@ -11,6 +11,7 @@ import {
   percent,
   section,
   tlsFiles,
+  whole,
 } from './section.ts';
 
 const tls = Type.Optional(
@@ -98,6 +99,11 @@ export const upstreamSchema = section('The service behind the gateway.', {
     ['fixed', 'adaptive'],
   ),
   queueTimeoutMs: milliseconds('How long a request may wait for its turn. It then gets a 503.', 5_000),
+  bodyBufferBytes: whole(
+    'A request body of at most this length is read before its request waits for its turn, so that a slow client keeps no place at the upstream. Longer bodies are streamed.',
+    65_536,
+    [0, 1_048_576],
+  ),
   connectTimeoutMs: milliseconds('Timeout for connecting.', 5_000),
   headersTimeoutMs: milliseconds('Timeout for receiving the response headers.', 60_000),
   bodyTimeoutMs: milliseconds('Timeout between two reads of a response body.', 300_000),

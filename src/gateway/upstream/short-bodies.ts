@@ -3,9 +3,6 @@ import { Refusal } from '../../domain/problems.ts';
 import { bodyTooLong, readWhole } from '../../http/message/whole-body.ts';
 import type { PortRequest } from '../entrance.ts';
 
-/** The longest body that is read before its request asks for a turn. */
-const MAX_BYTES = 65_536;
-
 /** All of these bodies may take an eighth of the memory, and the bodies of one payer an eighth of that. */
 const PART = 8;
 
@@ -14,11 +11,15 @@ const PART = 8;
  * streamed: clients that never finish could hold all the room, so nobody waits for it.
  */
 export class ShortBodies {
+  /** Of one body. */
+  readonly #maxLength: number;
+  /** Of all together. */
   readonly #maxBytes: number;
   readonly #byPayer = new Map<string, number>();
   #bytes = 0;
 
-  constructor(memoryBytes = availableBytes()) {
+  constructor(maxLength: number, memoryBytes = availableBytes()) {
+    this.#maxLength = maxLength;
     this.#maxBytes = memoryBytes / PART;
   }
 
@@ -31,7 +32,7 @@ export class ShortBodies {
   read({ source: exchange }: PortRequest, payer: string): Promise<Refusal | undefined> | undefined {
     const length = Number(exchange.field('content-length') ?? Number.POSITIVE_INFINITY);
     // The upstream is asked first whether it takes a body that is not yet sent.
-    if (length > MAX_BYTES || exchange.field('expect') !== undefined) return undefined;
+    if (length > this.#maxLength || exchange.field('expect') !== undefined) return undefined;
     const held = this.#byPayer.get(payer) ?? 0;
     if (this.#bytes + length > this.#maxBytes || held + length > this.#maxBytes / PART) return undefined;
     this.#hold(payer, length);

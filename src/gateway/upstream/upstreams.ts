@@ -28,6 +28,8 @@ type HostField = 'upstream' | 'preserve';
 export interface UpstreamSettings extends Place, TurnSettings {
   readonly host: HostField;
   readonly routes: readonly (Place & { readonly prefix: string })[];
+  /** The longest body that is read before its request asks for a turn. */
+  readonly bodyBufferBytes: number;
   readonly connectTimeoutMs: number;
   readonly headersTimeoutMs: number;
   readonly bodyTimeoutMs: number;
@@ -105,12 +107,13 @@ export class Upstream implements UpstreamQueue {
 
 /** Every upstream, found by path. */
 export class Upstreams {
-  readonly bodies = new ShortBodies();
+  readonly bodies: ShortBodies;
   readonly #byPrefix: readonly Upstream[];
   readonly #main: Upstream;
 
   /** @throws Error when a certificate file cannot be read */
   constructor(settings: UpstreamSettings, trusted: TrustedProxies) {
+    this.bodies = new ShortBodies(settings.bodyBufferBytes);
     this.#main = new Upstream('', settings, settings, trusted);
     this.#byPrefix = settings.routes
       .map((place) => new Upstream(place.prefix, place, settings, trusted))

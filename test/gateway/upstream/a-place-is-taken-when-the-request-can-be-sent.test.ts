@@ -80,6 +80,22 @@ it('a short body that arrives octet by octet reaches the upstream whole', async 
   if (socket !== undefined) expect(String((await once(socket, 'data'))[0])).toContain('\r\n\r\n600');
 });
 
+it('upstream.bodyBufferBytes is the length of the longest body that is read first', async () => {
+  const { gateway, send, open, charged } = await start(2);
+  const small = await startGateway({
+    upstream: await startUpstream(),
+    settings: { upstream: { url: gateway.upstream.url, bodyBufferBytes: 100 } },
+  });
+  onTestFinished(() => small.close());
+  await send(1, `${SHORT}half`);
+  await charged(1);
+  expect(open.count).toBe(0);
+  const streamed = await connectRaw(small.url);
+  onTestFinished(() => void streamed.destroy());
+  streamed.write(`${SHORT}half`);
+  await expect.poll(() => open.count).toBe(1);
+});
+
 it('a short body that ends early takes no place and never reaches the upstream', async () => {
   const { send, charged, upstream } = await start(2);
   const [ending, leaving] = await send(2, `${SHORT}half`);

@@ -84,6 +84,7 @@ describe('the settings of weir.yaml', () => {
         reservePercent: 10,
         queueTimeoutMs: 5_000,
         concurrency: 'fixed',
+        bodyBufferBytes: 65_536,
         connectTimeoutMs: 5_000,
         headersTimeoutMs: 60_000,
         bodyTimeoutMs: 300_000,

@@ -20,7 +20,7 @@ function upload(length: number | undefined, fields: Readonly<Record<string, stri
 }
 
 it('bodies take at most an eighth of the memory, and bodies of one payer at most an eighth of that', () => {
-  const bodies = new ShortBodies(640_000);
+  const bodies = new ShortBodies(65_536, 640_000);
   const read = (payer: string) => bodies.read(upload(1_000).request, payer) !== undefined;
   const one = Array.from({ length: 20 }, () => read('one'));
   expect(one.filter(Boolean)).toHaveLength(10);
@@ -30,7 +30,7 @@ it('bodies take at most an eighth of the memory, and bodies of one payer at most
 });
 
 it('a body that is over gives its room back, and is in one piece', async () => {
-  const bodies = new ShortBodies(64_000);
+  const bodies = new ShortBodies(65_536, 64_000);
   const { request, source, body } = upload(1_000);
   const reading = bodies.read(request, 'one');
   for (let count = 0; count < 1_000; count++) body.write('x');
@@ -47,5 +47,5 @@ it.each([
   ['of unknown length', upload(undefined)],
   ['that its client has yet to be asked for', upload(1, { expect: '100-continue' })],
 ])('a body %s is streamed', (_, { request }) => {
-  expect(new ShortBodies(2 ** 30).read(request, 'one')).toBeUndefined();
+  expect(new ShortBodies(65_536, 2 ** 30).read(request, 'one')).toBeUndefined();
 });
