@@ -157,6 +157,14 @@ export const STUDIES: readonly Study[] = [
     run: async (bench) => (await import('./settle/settle.ts')).measureSettling(bench),
   },
   {
+    name: 'reading-costs',
+    measures: 'CPU of finding what a response of 64 KiB has cost; fails above the aim',
+    section: ['reading-costs', 'Reading what a response has cost'],
+    rounds: [15, 3],
+    minutes: 5,
+    run: async (bench) => (await import('./studies/reading-costs.ts')).measureReadingCosts(bench),
+  },
+  {
     name: 'clients',
     measures:
       'how many 429s 1,000 clients get that share a limit and use nearly all of it (`kit` or `plain`)',
