@@ -72,6 +72,15 @@ export function testsOfHolding(open: () => Promise<{ store: ClockedStore; prefix
     expect(await free(1)).toEqual([3]);
   });
 
+  test('no slot is freed that is not there', async () => {
+    const { held, settle, free } = await opened(5);
+    const made = await held(60_000, 0);
+    for (const id of ['first', 'another']) await settle(made, 0, 1, `${id}-${ids++}`);
+    expect(await free(1)).toEqual([5]);
+    await held(60_000, 0.5);
+    expect(await free(1)).toEqual([4]);
+  });
+
   test('a settlement after the end frees no slot, not even of a hold that ends in the same ten seconds', async () => {
     const { held, settle, free } = await opened(5);
     const [first] = [await held(61_000, 0), await held(61_000, 5)];

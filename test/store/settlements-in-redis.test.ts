@@ -2,6 +2,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { calendarOf } from '../../src/domain/limits/calendar.ts';
+import { SLOTS_ENDING } from '../../src/store/keys.ts';
 import { withScripts } from '../../src/store/redis/scripts.ts';
 import { sendSettlements } from '../../src/store/redis/send-settlements.ts';
 import type { BucketCharge, Charge, Settlement } from '../../src/store/store.ts';
@@ -41,6 +42,27 @@ test('points are added as of the time of Redis', async () => {
     outcome: 'settled',
     buckets: [{ remaining: 91, resetAfterUs: 600 * US_PER_SECOND }],
   });
+});
+
+test('settlements of a call free the slots of their own charges', async () => {
+  const owners = ['first', 'second', 'third'].map((name) => {
+    const slots = bucketOf(`${name}${SLOTS_ENDING}`, { limit: 5, windowSeconds: 0, counts: 'concurrent' });
+    return { tokens: bucketOf(name), slots };
+  });
+  const made = [];
+  for (const { tokens, slots } of owners)
+    made.push(await charged({ buckets: [tokens, slots], cost: 10, heldMs: 60_000 }, START_US));
+  const options = { ...LIFE, nowUs: START_US };
+  await sendSettlements(
+    client,
+    made.map((one) => settlementOf(one, 4)),
+    options,
+  );
+  for (const { tokens, slots } of owners) {
+    const peeks = [tokens, slots].map((bucket) => ({ buckets: [bucket], cost: 1 }));
+    const decisions = await runCharges(client, peeks, { nowUs: START_US, isSpending: false });
+    expect(decisions).toMatchObject([{ buckets: [{ remaining: 96 }] }, { buckets: [{ remaining: 5 }] }]);
+  }
 });
 
 test('a key lives until its last charge has expired for half a window, or for as long as it had', async () => {

@@ -110,6 +110,51 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     expect(await left(11)).toEqual([40]);
   });
 
+  test('points do not count from the moment on at which they expire, neither in an answer nor for what is given back', async () => {
+    const { charge, settle } = await opened();
+    const [old, later] = [await charge(50, 0), await charge(10, 1)];
+    expect(await settle(later, 5, 10)).toMatchObject({ buckets: [{ remaining: 95 }] });
+    expect(await settle(old, 0, 10)).toMatchObject({ buckets: [{ remaining: 95 }] });
+    const alone = await opened();
+    const made = await alone.charge(60, 0);
+    for (const afterS of [10, 11])
+      expect(await alone.settle(made, 20, afterS)).toMatchObject({
+        buckets: [{ remaining: 100, resetAfterUs: 0 }],
+      });
+  });
+
+  test('points that the clock of the bucket has passed are not given back after it was set back', async () => {
+    const { charge, settle, left } = await opened();
+    const old = await charge(30, 1.5);
+    await charge(50, 12);
+    await settle(old, 0, 11);
+    expect(await left(12)).toEqual([50]);
+  });
+
+  test('a bucket whose points are lost gets what a charge cost more, and counts on', async () => {
+    const { charge, settle, left } = await opened();
+    const { bucket } = await opened();
+    const made = { ...(await charge(3, 0)), charge: { buckets: [bucket], cost: 3 } };
+    expect(await settle(made, 10, 1)).toMatchObject({ buckets: [{ remaining: 93, overPoints: 0 }] });
+    const again = await charge(5, 2, [bucket]);
+    expect(await left(2, [bucket])).toEqual([88]);
+    await settle(again, 1, 3);
+    expect(await left(3, [bucket])).toEqual([92]);
+  });
+
+  test('no more than 4,000,000,000 points count, and what does not fit keeps no point for longer', async () => {
+    const { charge, settle, left } = await opened();
+    const made = await charge(1, 0);
+    for (const afterS of [1, 2]) await settle(made, 2_000_000_000, afterS);
+    expect(await settle(made, 2_000_000_000, 3)).toMatchObject({ buckets: [{ overPoints: 1 }] });
+    expect(await settle(made, 2_000_000_000, 8)).toMatchObject({ buckets: [{ overPoints: 0 }] });
+    expect(await left(11.999)).toEqual([0]);
+    expect(await left(12.999)).toEqual([99]);
+    expect(await left(13)).toEqual([100]);
+    await charge(1, 13);
+    expect(await left(13)).toEqual([99]);
+  });
+
   test('points of charges that are not there, or smaller than the charge, are not given back', async () => {
     const { charge, settle, left } = await opened();
     await charge(5, 0);
@@ -124,6 +169,10 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     const joined = await large.charge(4, 1);
     await large.settle({ ...joined, chargedAtUs: joined.chargedAtUs - 150_000 }, 0, 2);
     expect(await large.left(2)).toEqual([9_996]);
+    // It is too large to have been joined, so it is another one.
+    const alone = await large.charge(50, 3.05);
+    await large.settle({ ...alone, chargedAtUs: alone.chargedAtUs - 10_000 }, 0, 4);
+    expect(await large.left(4)).toEqual([9_946]);
   });
 
   test('all buckets of a charge are settled, whatever their windows, shadow limits too; counts of requests only by a refund', async () => {
@@ -187,6 +236,22 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     await charge(30, endS);
     await refund(10, endS + 1);
     expect(await left(endS + 1)).toEqual([80]);
+  });
+
+  test('a bucket of a period is settled once, to the last point, and in the period that has its end', async () => {
+    const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
+    const { charge, settle, left, at } = await opened({ calendar });
+    const endS = (calendar.at(at(0) / 1_000).endMs * 1_000 - at(0)) / US_PER_SECOND;
+    const made = await charge(1, 0);
+    const once = `once-${ids++}`;
+    for (let sent = 0; sent < 3; sent++) await settle(made, 0, 1, once);
+    expect(await left(1)).toEqual([100]);
+    const second = await charge(10, 2);
+    expect(await left(2)).toEqual([90]);
+    const id = `more-${ids++}`;
+    for (let sent = 0; sent < 3; sent++) await settle(second, 30, endS - 0.5, id);
+    expect(await left(endS - 0.4)).toEqual([70]);
+    expect(await left(endS)).toEqual([100]);
   });
 
   test('a settlement after its end changes nothing, and one that was in time is known as such', async () => {
