@@ -13,10 +13,11 @@ import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { loadAll } from 'js-yaml';
 
-/** 0.1.0 with the script that joined every charge of a slot, and 0.2.0 as it was released. */
+/** 0.1.0 with the script that joined every charge of a slot; 0.2.0 and 0.3.0 as they were released. */
 const EARLIER = [
   { name: '0.1.0', commit: '0e98de86f1b203475d2bc41aab54a0c4e59e0ae0' },
   { name: '0.2.0', commit: 'c42fc98be77b6d82790696a10ed94cf401d9925f' },
+  { name: '0.3.0', commit: 'f81116bf982e26151e0fc4fef473d0f3dcb2710d' },
 ];
 
 const LIMIT = 100;
