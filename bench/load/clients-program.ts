@@ -1,6 +1,6 @@
 /**
- * A program: clients that share the limit of one Account, each with a fetch of its own. They send at a rate, in an open loop, or as much
- * as they can. Says as JSON how many responses were a 200, a 429 or something else.
+ * A program: clients that share the limit of one Account, each with a fetch of its own. They are asked for requests at random
+ * times. Prints as JSON how many responses were a 200, a 429 or something else.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { weirFetch } from '../../examples/client/weir-fetch.mjs';
@@ -8,14 +8,19 @@ import { weirFetch } from '../../examples/client/weir-fetch.mjs';
 /** The argument of the program, as JSON. */
 export interface Crowd {
   readonly url: string;
+  /** The number of the Account. */
+  readonly account: number;
   readonly clients: number;
-  /** Requests per second of all; undefined for as many as they can send. */
-  readonly rate: number | undefined;
+  readonly windowSeconds: number;
+  /** How many requests they are asked for in each window. */
+  readonly requests: number;
   /** Whether they use the kit. Otherwise they only wait for `Retry-After`. */
   readonly hasKit: boolean;
   readonly warmUpSeconds: number;
   readonly seconds: number;
 }
+
+type Send = (url: string, init: RequestInit) => Promise<Response>;
 
 export interface Responses {
   served: number;
@@ -24,29 +29,40 @@ export interface Responses {
 }
 
 const RETRIES = 5;
-/** Within which the clients start. */
-const START_MS = 10_000;
 
 const crowd: Crowd = JSON.parse(process.argv[2] ?? '{}');
-const headers = { Authorization: 'Bearer token-1', 'X-Service-Account': 'acct_1', 'X-Organization': 'org_1' };
+const headers = {
+  Authorization: `Bearer token-${crowd.account}`,
+  'X-Service-Account': `acct_${crowd.account}`,
+  'X-Organization': 'org_1',
+};
 let counts: Responses = { served: 0, refused: 0, failed: 0 };
 
-for (let client = 0; client < crowd.clients; client++) void run();
+const clients = Array.from({ length: crowd.clients }, () =>
+  crowd.hasKit ? weirFetch({ fetch: counted, retries: RETRIES }) : patient,
+);
+void ask();
 await sleep(crowd.warmUpSeconds * 1_000);
 counts = { served: 0, refused: 0, failed: 0 };
 await sleep(crowd.seconds * 1_000);
 process.stdout.write(JSON.stringify(counts), () => process.exit());
 
-async function run(): Promise<void> {
-  const send = crowd.hasKit ? weirFetch({ fetch: counted, retries: RETRIES }) : patient;
-  const request = () => send(crowd.url, { headers }).catch(() => undefined);
-  await sleep(Math.random() * START_MS);
-  if (crowd.rate === undefined) for (;;) await request();
-  const meanMs = (crowd.clients * 1_000) / crowd.rate;
-  for (let dueMs = performance.now(); ; dueMs -= Math.log(1 - Math.random()) * meanMs) {
-    await sleep(Math.max(0, dueMs - performance.now()));
-    void request();
+/** Each request is for any client. Times are as random as in a Poisson process, but each window has the same number of requests. */
+async function ask(): Promise<void> {
+  const windowMs = crowd.windowSeconds * 1_000;
+  for (let startMs = performance.now(); ; startMs += windowMs) {
+    const times = Array.from({ length: crowd.requests }, () => startMs + Math.random() * windowMs);
+    for (const dueMs of times.sort((one, other) => one - other)) {
+      const waitMs = dueMs - performance.now();
+      if (waitMs > 0) await sleep(waitMs);
+      const send = clients[Math.floor(Math.random() * clients.length)];
+      if (send !== undefined) void request(send);
+    }
   }
+}
+
+async function request(send: Send): Promise<void> {
+  await send(crowd.url, { headers }).catch(() => undefined);
 }
 
 async function patient(url: string, init: RequestInit): Promise<Response> {

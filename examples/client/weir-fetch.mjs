@@ -1,5 +1,5 @@
 /**
- * A fetch that keeps within the limits of an API behind Weir: it reads `RateLimit` and `RateLimit-Policy`, spaces requests evenly while
+ * A fetch that keeps within the limits of an API behind Weir: it reads `RateLimit` and `RateLimit-Policy`, delays and spaces requests while
  * little is left, and waits for `Retry-After` after a 429. It shares limits with other clients, which it never hears of.
  *
  *     const fetch = weirFetch();
@@ -8,18 +8,35 @@
  * Use one for each credential. It needs a fetch and nothing else, in Node, Deno, Bun and browsers.
  */
 
-/** Part of a limit that is left over. What all clients send varies, and a limit that is used up refuses some of them. */
+/**
+ * Where less than this part of a limit is left, requests wait for the missing part of the window, times this factor: with a window of 60 s
+ * and 2 % left, 3.6 s. All clients that share the limit wait about as long, so as much is asked for as before, but fluctuations shrink.
+ */
+const LITTLE = 0.05;
+const DELAY = 2;
+
+/** Where there is more demand than points, requests are spaced instead. This part of the limit is then left over. */
 const SPARE = 0.012;
 
 /** Requests are not spaced where more than this part of each limit was left for so many windows. */
 const PLENTY = 0.5;
 const SPACED_WINDOWS = 3;
 
-/** How fast the rate follows what is left, per window. Above 3 it would swing: what is left shows a change only after a window. */
+/** How fast the spacing follows what is left, per window. Above 3 it would swing: what is left shows a change only after a window. */
 const GAIN = 2;
 
-/** After a 429, requests are so much further apart. */
+/** After a 429, requests are so much further apart, and after one that did not have to wait for the last one, so much closer. */
 const SLOWER = 1.15;
+const UNUSED = 0.5;
+
+/** A client is alone with its limit if it sent more than this part of what is counted. */
+const ALONE = 0.9;
+
+/** Weir counts a request for at most this many windows. */
+const COUNTED_WINDOWS = 1.01;
+
+/** Limits with longer windows are not spread: a request would wait for minutes. */
+const LONGEST_WINDOW_SECONDS = 300;
 
 /** Requests that are remembered. */
 const MOST_RECENT = 1_000;
@@ -47,10 +64,10 @@ export function weirFetch({
   sleep = sleepMs,
   random = Math.random,
 } = {}) {
-  const pace = new Pace();
+  const pace = new Pace(random);
   return async (input, init) => {
     for (let left = retries; ; left--) {
-      const turn = pace.reserve(now());
+      const turn = pace.reserve(now(), left < retries);
       const waitMs = turn.atMs - now();
       if (waitMs > 0) await sleep(waitMs);
       const isLast = left === 0 || isOnce(input, init);
@@ -65,27 +82,35 @@ export function weirFetch({
     }
   };
 }
-
 /** When requests may be sent. */
 class Pace {
-  /** Of the limit with the smallest part left: that part, its points and its window. */
-  #limit;
-  /** Between two requests, where others share that limit. */
+  #random;
+  /** The limit with the smallest part left: that part, its points and its window. */
+  #limit = { free: 1, points: MOST_RECENT, windowMs: 0 };
+  /** Between two requests, where they are spaced. */
   #intervalMs = 0;
   #nextMs = 0;
-  /** Until then, requests are spaced. */
   #spacedUntilMs = Number.NEGATIVE_INFINITY;
   #learnedMs = 0;
   /** Requests of the last window, each with the time of its answer, or of its turn while it has none. The limit cannot have counted it later. */
   #recent = [];
 
+  constructor(random) {
+    this.#random = random;
+  }
+
   /** Gives the next request its turn. */
-  reserve(nowMs) {
-    const { points = MOST_RECENT, windowMs = 0 } = this.#limit ?? {};
-    while (this.#recent[0]?.atMs <= nowMs - windowMs || this.#recent.length > MOST_RECENT) this.#recent.shift();
+  reserve(nowMs, isRetry) {
+    const { free, points, windowMs } = this.#limit;
+    const countedMs = COUNTED_WINDOWS * windowMs;
+    while (this.#recent[0]?.atMs <= nowMs - countedMs || this.#recent.length > MOST_RECENT) this.#recent.shift();
     const before = this.#recent.at(-points);
-    const roomMs = before === undefined ? 0 : before.atMs + windowMs;
-    const turn = { atMs: Math.max(nowMs, roomMs, nowMs > this.#spacedUntilMs ? 0 : this.#nextMs) };
+    const roomMs = before === undefined ? 0 : before.atMs + countedMs;
+    const isAlone = this.#recent.length > points / 2 && this.#recent.length > ALONE * (1 - free) * points;
+    const isLate = !isAlone && nowMs <= this.#spacedUntilMs && nowMs < this.#nextMs;
+    const littleMs = isLate || isAlone ? 0 : Math.max(0, LITTLE - free) * windowMs * DELAY;
+    const delayMs = littleMs * (1 + JITTER * (2 * this.#random() - 1));
+    const turn = { atMs: Math.max(nowMs, roomMs, isLate ? this.#nextMs : 0) + delayMs, isUnspaced: !isLate && !isRetry };
     this.#nextMs = turn.atMs + this.#intervalMs;
     this.#recent.push(turn);
     return turn;
@@ -104,19 +129,23 @@ class Pace {
     const servedMs = windowMs / Math.max(1, this.#recent.length);
     if (status === 429 || free <= PLENTY) this.#spacedUntilMs = nowMs + SPACED_WINDOWS * windowMs;
     if (status === 429) this.#intervalMs = Math.max(this.#intervalMs * SLOWER, servedMs);
-    else if (nowMs <= this.#spacedUntilMs) this.#intervalMs = (this.#intervalMs || servedMs / 2) * Math.exp(-GAIN * windows * (free - SPARE));
+    else if (nowMs <= this.#spacedUntilMs) {
+      this.#intervalMs = (this.#intervalMs || servedMs / 2) * Math.exp(-GAIN * windows * (free - SPARE));
+      // A client that asks for less than it may must not be held to that later, when it has more to ask for.
+      if (turn.isUnspaced) this.#intervalMs *= UNUSED;
+    }
     // Nobody waits for longer than a window without asking again, and nobody needs more than the whole limit.
     this.#intervalMs = Math.min(Math.max(this.#intervalMs, windowMs / points), windowMs);
   }
 }
 
-/** The limit of a response with the smallest part left; undefined if there is none. */
+/** The limit of a response with the smallest part left, of those that are not too long; undefined if there is none. */
 function scarcest(rateLimit, policy) {
   const policies = new Map(itemsOf(policy).map((item) => [item.name, item]));
   let found;
   for (const { name, r } of itemsOf(rateLimit)) {
     const { q, w } = policies.get(name) ?? {};
-    if (!(q > 0 && w > 0 && r >= 0)) continue;
+    if (!(q > 0 && w > 0 && w <= LONGEST_WINDOW_SECONDS && r >= 0)) continue;
     if (found === undefined || r / q < found.free) found = { free: r / q, windowMs: w * 1000, points: q };
   }
   return found;

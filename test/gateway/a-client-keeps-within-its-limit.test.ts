@@ -95,11 +95,41 @@ it('requests are spaced while others leave little of the scarcest limit, and not
   expect(calm.sentMs).toEqual([0, 0, 0, 0, 0]);
 });
 
+it('where others leave little, a request waits for the missing part of the window, and those after it are spaced only while they have to wait', async () => {
+  const seconds = { RateLimit: '"shared";r=2;t=60', 'RateLimit-Policy': '"shared";q=100;w=60' };
+  let nowMs = 0;
+  const sleep = async (ms: number) => {
+    nowMs += ms;
+  };
+  const options = { now: () => nowMs, sleep, random: () => 0.5 };
+  const { send } = start(() => ({ fields: seconds }), options);
+  await send(URL);
+  expect(nowMs).toBe(0);
+  for (let sent = 0; sent < 5; sent++) {
+    nowMs += 60_000;
+    const startMs = nowMs;
+    await send(URL);
+    expect(nowMs - startMs).toBeCloseTo(2 * (0.05 - 0.02) * 60_000);
+  }
+  // What was learned while there was a minute between requests does not hold up the next ones.
+  const startMs = nowMs;
+  await send(URL);
+  expect(nowMs - startMs).toBeLessThan(10_000);
+});
+
+it('limits of a day are not spread over the day', async () => {
+  const fields = { RateLimit: '"day";r=1;t=86400', 'RateLimit-Policy': '"day";q=1000;w=86400' };
+  const { send, sentMs } = start(() => ({ fields }));
+  for (let sent = 0; sent < 3; sent++) await send(URL);
+  expect(sentMs).toEqual([0, 0, 0]);
+});
+
 it('no more than the limit is sent within a window', async () => {
   const { send, sentMs } = start(() => left(8));
   for (let sent = 0; sent < 25; sent++) await send(URL);
   expect(sentMs.filter((atMs) => atMs < 1_000)).toHaveLength(10);
-  expect(sentMs.at(-1)).toBe(2_000);
+  // Weir may count a request for 1 % longer than a window.
+  expect(sentMs.at(-1)).toBe(2_020);
 });
 
 it.each([
