@@ -2,7 +2,7 @@
 -- longest time. Replaces a value that no replica wrote.
 --
 -- KEYS[1]  the messages: a sorted set by their next attempt, in Unix ms; by the time at which they were made, in Unix s, before their first
--- KEYS[2]  what keeps replicas from sending: "busy" or "gone", a space, and the receiver
+-- KEYS[2]  what keeps replicas from sending to the receiver: "busy" or "gone", a space, and the receiver
 -- ARGV[1]  the receiver
 -- ARGV[2]  the message
 -- ARGV[3]  time in ms for which it is the caller's; 0 if the caller has no time for it

@@ -53,8 +53,7 @@ async function ask(): Promise<void> {
   for (let startMs = performance.now(); ; startMs += windowMs) {
     const times = Array.from({ length: crowd.requests }, () => startMs + Math.random() * windowMs);
     for (const dueMs of times.sort((one, other) => one - other)) {
-      const waitMs = dueMs - performance.now();
-      if (waitMs > 0) await sleep(waitMs);
+      await sleep(Math.max(0, dueMs - performance.now()));
       const send = clients[Math.floor(Math.random() * clients.length)];
       if (send !== undefined) void request(send);
     }

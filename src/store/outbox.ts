@@ -3,7 +3,7 @@
 /** Messages that wait, at most: some 6 MB. One more, and the one that is due last is dropped: it has failed for the longest time. */
 export const MOST_MESSAGES = 10_000;
 
-/** What keeps everybody from sending to a receiver: it asked for a pause, or wants nothing any more. */
+/** What keeps everyone from sending to a receiver: it asked for a pause, or wants nothing any more. */
 export type Hold = 'busy' | 'gone';
 
 export interface Added {
@@ -25,7 +25,7 @@ export interface Taken {
  * Messages that wait until they are delivered. A message that was taken is taken by somebody else if it is neither postponed nor removed
  * within `pace.outboxLeaseMs`. All methods reject if the store cannot be asked.
  *
- * `receiver` is an opaque text: a hold ends when the text changes.
+ * `receiver` is an opaque text. A hold is for one receiver; messages are for any, so that what waits when a receiver is replaced is not lost.
  */
 export interface Outbox {
   /** Messages that wait or are taken, when they were last counted; undefined if they cannot be counted. */
@@ -39,8 +39,8 @@ export interface Outbox {
   remove(message: string): Promise<void>;
   /** Nobody takes messages for the receiver for that long. */
   pause(receiver: string, lifeMs: number): Promise<void>;
-  /** Drops all messages, and keeps no more for this receiver. Returns how many were dropped. */
-  end(receiver: string): Promise<number>;
+  /** Gives no messages to this receiver any more, and keeps none that are added for it. What waits is left to another receiver. */
+  end(receiver: string): Promise<void>;
   close(): void;
 }
 
@@ -90,12 +90,11 @@ export class MemoryOutbox implements Outbox {
     this.#hold = { hold: 'busy', receiver, untilMs: performance.now() + lifeMs };
   }
 
-  async end(receiver: string): Promise<number> {
-    const dropped = this.waiting;
+  /** Drops what waits: a process has one receiver. */
+  async end(receiver: string): Promise<void> {
     this.#hold = { hold: 'gone', receiver, untilMs: Number.POSITIVE_INFINITY };
     this.#due.clear();
     this.#taken.clear();
-    return dropped;
   }
 
   close(): void {}

@@ -104,6 +104,23 @@ it('replicas that share what failed deliver it once', async () => {
   expect([...accepted].sort()).toEqual(seen());
 });
 
+it('while the url is changed, a 410 of the old one ends no notification of the replicas that have the new one', async () => {
+  const [old, next] = [await receive(() => 410), await receive(() => 500)];
+  const store = uniqueRedisStore();
+  const [before, after] = [await start(store, settingsFor(old)), await start(store, settingsFor(next))];
+  const spend = async (gateway: TestGateway, token: string) => {
+    for (let spent = 0; spent < 16; spent++) await gateway.send('GET', '/v3/things', { token });
+  };
+  // It fails, and waits for its next attempt.
+  await spend(after, 'lonely');
+  await expect.poll(() => after.metrics(), WITHIN).toContain('weir_notifications_total{outcome="retried"} 1');
+  await spend(before, 'service');
+  await expect.poll(() => before.metrics(), WITHIN).toContain('weir_notifications_gone 1');
+  expect(old.calls).toHaveLength(1);
+  await expect.poll(() => after.metrics(), WITHIN).toMatch(/weir_notifications_waiting 2[\s\S]*/);
+  expect(await after.metrics()).toContain('weir_notifications_gone 0');
+});
+
 it('after a 410 no replica calls, operators see it, and another secret ends it', async () => {
   const receiver = await receive((index) => (index === 0 ? 410 : 204));
   const store = uniqueRedisStore();
@@ -129,7 +146,7 @@ it('after a 410 no replica calls, operators see it, and another secret ends it',
   };
   await expect
     .poll(changes, WITHIN)
-    .toMatchObject([{ text: 'the webhook answered 410, and 1 notifications were dropped' }]);
+    .toMatchObject([{ text: 'the webhook answered 410' }]);
   await spend(second, 'lonely');
   await expect.poll(() => second.metrics(), WITHIN).toContain('weir_notifications_total{outcome="gone"} 1');
   // A restart changes nothing.

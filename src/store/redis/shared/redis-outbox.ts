@@ -18,7 +18,7 @@ const GONE_MS = 30 * DAY_MS;
 export function openOutbox(shared: SharedLink, key: string): Outbox {
   const link = shared.use();
   const { client } = link;
-  const holdKey = `${key}:hold`;
+  const holdKeyOf = (receiver: string) => `${key}:hold:${receiver}`;
   let waiting: number | undefined;
   return {
     get waiting() {
@@ -26,13 +26,13 @@ export function openOutbox(shared: SharedLink, key: string): Outbox {
     },
     async add(receiver, message, isTaken) {
       const leaseMs = isTaken ? pace.outboxLeaseMs : 0;
-      const reply = await client.addMessage(key, holdKey, receiver, message, leaseMs, MOST_MESSAGES, LIFE_MS);
+      const reply = await client.addMessage(key, holdKeyOf(receiver), receiver, message, leaseMs, MOST_MESSAGES, LIFE_MS);
       const [state, dropped] = reply as readonly [Added['state'], number];
       return { state, dropped };
     },
     async take(receiver, most, mostRepeated) {
       const lives = [pace.outboxLeaseMs, LIFE_MS, GONE_MS] as const;
-      const taking = client.takeMessages(key, holdKey, receiver, most, mostRepeated, ...lives);
+      const taking = client.takeMessages(key, holdKeyOf(receiver), receiver, most, mostRepeated, ...lives);
       const reply = await taking.catch((error: unknown) => {
         waiting = undefined;
         throw error;
@@ -52,11 +52,10 @@ export function openOutbox(shared: SharedLink, key: string): Outbox {
       await client.zrem(key, message);
     },
     async pause(receiver, lifeMs) {
-      await client.set(holdKey, `busy ${receiver}`, 'PX', lifeMs);
+      await client.set(holdKeyOf(receiver), `busy ${receiver}`, 'PX', lifeMs);
     },
     async end(receiver) {
-      await client.set(holdKey, `gone ${receiver}`, 'PX', GONE_MS);
-      return client.zremrangebyscore(key, '-inf', '+inf');
+      await client.set(holdKeyOf(receiver), `gone ${receiver}`, 'PX', GONE_MS);
     },
     close: () => link.close(),
   };
