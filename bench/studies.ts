@@ -175,6 +175,14 @@ export const STUDIES: readonly Study[] = [
     run: async (bench) => (await import('./studies/clients.ts')).measureClients(bench),
   },
   {
+    name: 'http-metrics',
+    measures: 'CPU that `metrics.http` adds to a request',
+    section: ['http-metrics', 'HTTP metrics by the conventions of OpenTelemetry'],
+    rounds: [30, 4],
+    minutes: 2,
+    run: async (bench) => (await import('./studies/http-metrics.ts')).measureHttpMetrics(bench),
+  },
+  {
     name: 'operations',
     measures: 'matching one of 1,000 operations and validating a request, in microseconds',
     section: ['operations', 'Matching and validating'],

@@ -144,9 +144,7 @@ it('after a 410 no replica calls, operators see it, and another secret ends it',
     const answer = await fetch(`${second.adminUrl}/changes`);
     return ((await answer.json()) as ShownChange[]).filter(({ kind }) => kind === 'notifications.ended');
   };
-  await expect
-    .poll(changes, WITHIN)
-    .toMatchObject([{ text: 'the webhook answered 410' }]);
+  await expect.poll(changes, WITHIN).toMatchObject([{ text: 'the webhook answered 410' }]);
   await spend(second, 'lonely');
   await expect.poll(() => second.metrics(), WITHIN).toContain('weir_notifications_total{outcome="gone"} 1');
   // A restart changes nothing.

@@ -26,7 +26,15 @@ export function openOutbox(shared: SharedLink, key: string): Outbox {
     },
     async add(receiver, message, isTaken) {
       const leaseMs = isTaken ? pace.outboxLeaseMs : 0;
-      const reply = await client.addMessage(key, holdKeyOf(receiver), receiver, message, leaseMs, MOST_MESSAGES, LIFE_MS);
+      const reply = await client.addMessage(
+        key,
+        holdKeyOf(receiver),
+        receiver,
+        message,
+        leaseMs,
+        MOST_MESSAGES,
+        LIFE_MS,
+      );
       const [state, dropped] = reply as readonly [Added['state'], number];
       return { state, dropped };
     },
