@@ -201,6 +201,24 @@ it('with the settlement that an operation has in another document, what is logge
   expect(result.buckets[0]).toMatchObject({ points: 7, requests: 2, fullestWindow: 5 });
 });
 
+it('a request whose operation reserves by the body, and that was not settled, spends what it had reserved, and the most at the most', async () => {
+  const extension = { cost: 5, reserve: { json: '/n', most: 30 }, settle: { json: '/used' } };
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': { get: { 'x-weir': extension, responses: { 200: { description: 'ok' } } } } },
+  };
+  const logged = [
+    { cost: 20, unsettled: 'missing' },
+    { cost: 90, unsettled: 'abandoned' },
+    { cost: 20, settled: 2 },
+  ];
+  const lines = logged.map((more, index) => ({ atMs: index * 10_000, more }));
+  const { log, operations } = await writeFiles({ log: logText(lines), operations: JSON.stringify(document) });
+  const result = await replayed([log], { operations });
+  expect(result.buckets[0]).toMatchObject({ points: 52, requests: 3, fullestWindow: 30 });
+});
+
 it('refused lines of the log can be left out, and refusals of the replay sent again', async () => {
   const refused = { outcome: 'denied', status: 429, bucket: 'account-read' };
   const requests = BURSTS.map((one, index) => (index % 8 >= 6 ? { ...one, more: refused } : one));

@@ -83,7 +83,8 @@ function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
 
 const REFUNDED: CostReading = { problem: 'was refunded', skipped: 'uncharged' };
 
-function newCost({ method, path, status, settled }: LogFields, findOperation: OperationFinder): CostReading {
+function newCost(record: LogFields, findOperation: OperationFinder): CostReading {
+  const { method, path, status, settled } = record;
   if (typeof method !== 'string' || typeof path !== 'string')
     return { problem: 'has no "method" and "path"' };
   const operation = findOperation(method, path);
@@ -92,7 +93,14 @@ function newCost({ method, path, status, settled }: LogFields, findOperation: Op
   if (settlement !== undefined && isRefunded(settlement, Number(status))) return REFUNDED;
   // The operation's own cost is only what it would reserve.
   const isKnown = settlement?.settle !== undefined && typeof settled === 'number' && settled > 0;
-  return { operation, cost: isKnown ? settled : operation.cost };
+  return { operation, cost: isKnown ? settled : reservedCost(operation, record.cost) };
+}
+
+/** A log has no bodies: what a request had reserved by its body is taken from its line. */
+function reservedCost({ settlement, cost }: Operation, logged: unknown): number {
+  const isLogged = typeof logged === 'number' && Number.isInteger(logged) && logged >= 1;
+  if (settlement?.reserve === undefined || !isLogged) return cost;
+  return Math.min(logged, settlement.reserve.most);
 }
 
 function entryOf(record: LogFields, { operation, cost }: LoggedCost): LogEntry | Skipped | Unreadable {
