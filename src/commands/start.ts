@@ -13,7 +13,7 @@ export async function start({ config, ...overrides }: Overrides & { config: stri
   allocateYoung();
   const configuration = await readConfiguration(config, environmentWith(overrides, process.env));
   const { operations, settings } = configuration;
-  const output = openLog(settings.log.level);
+  const output = openLog(settings.log.level, undefined, settings.log.fields);
   logProcessOutput(output.log);
   const charged = chargedOperations(operations, settings);
   for (const warning of findWarnings(configuration, charged, process.env, Date.now())) {

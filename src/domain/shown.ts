@@ -7,13 +7,12 @@ export function shownCount(count: number): string {
   return WHOLE.format(count);
 }
 
-/** A share from 0 to 1 as a percentage. Only 0 and 1 are shown as 0 % and 100 %. */
+/** A share from 0 to 1 as a percentage, rounded to hundredths. Only 0 and 1 are shown as 0 % and 100 %. */
 export function shownShare(share: number): string {
   if (share === 0) return '0 %';
   if (share < 0.0001) return '<0.01 %';
   if (share === 1) return '100 %';
-  const percent = Math.floor(share * 10_000) / 100;
-  return `${percent} %`;
+  return `${Math.min(9_999, Math.round(share * 10_000)) / 100} %`;
 }
 
 /** A time in Unix milliseconds or ISO 8601, as `2026-11-21 14:00:00`; UTC. */

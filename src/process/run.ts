@@ -56,7 +56,11 @@ export interface RunningGateway {
 
 export async function runGateway(
   configuration: Configuration,
-  { log, lines }: Log = openLog(configuration.settings.log.level),
+  { log, lines }: Log = openLog(
+    configuration.settings.log.level,
+    undefined,
+    configuration.settings.log.fields,
+  ),
 ): Promise<RunningGateway> {
   const { settings, limits } = configuration;
   const metrics = createMetrics(settings.identity);
@@ -85,7 +89,7 @@ export async function runGateway(
     ...{ buckets, store: share.store, log },
     ...{ blocks: admin.blocks, observer: notifications.observing(admin.observer), reports: admin.reports },
     tls: tls.listen,
-    accessLog: settings.log.access ? new AccessLog(log, lines) : undefined,
+    accessLog: settings.log.access ? new AccessLog(log, lines, settings.log.fields) : undefined,
     tracing: telemetry.tracing,
     isDraining: () => !isReady,
   };

@@ -254,6 +254,7 @@ describeChart('a change of values', () => {
     'redis.deadlineMs=41',
     'redis.url=redis://u:p@other',
     'log.access=false',
+    'log.fields.deployment_environment=test',
     'settings.log.level=warn',
   ])('restarts the pods where it is the process setting %s', (set) =>
     expect(deploymentWith(set)).not.toBe(deploymentWith()),

@@ -73,9 +73,12 @@ class SettingsReader {
       this.#mismatch(schema, value, path);
       return value;
     }
-    const item = Object.values(schema.patternProperties ?? {})[0] ?? {};
+    const [[pattern, item] = ['', {}]] = Object.entries(schema.patternProperties ?? {});
+    const name = new RegExp(pattern, 'u');
     const entries = Object.entries(value).map(([key, one]) => {
       if (key === '') this.findings.push({ path: [...path, key], message: 'a key must not be empty' });
+      else if (!name.test(key))
+        this.findings.push({ path: [...path, key], message: `the name must match ${pattern}` });
       return [key, this.read(item, one, [...path, key])];
     });
     return Object.fromEntries(entries);

@@ -149,6 +149,16 @@ export const settingsSchema = closed({
       default: 'info',
     }),
     access: flag('Log one line per request.', true),
+    fields: Type.Record(
+      Type.String({ pattern: '^[A-Za-z0-9]+([._-][A-Za-z0-9]+)+$' }),
+      Type.String({ maxLength: 200 }),
+      {
+        description:
+          'Members of every line, such as `{ deployment.environment.name: production }`. A name has a `.`, `_` or `-`, which names of Weir lack.',
+        default: {},
+        additionalProperties: false,
+      },
+    ),
   }),
 });
 

@@ -29,7 +29,8 @@ const NEEDS_NO_ESCAPE = /^[ !#-[\]-~]*$/;
 export class AccessLog {
   readonly #log: Logger;
   readonly #output: LineOutput;
-  readonly #process = `"pid":${process.pid},"hostname":${JSON.stringify(hostname())}`;
+  /** The same in every line. */
+  readonly #process: string;
   /** How the lines of this millisecond begin. */
   #beginning = '';
   #beginningMs = 0;
@@ -37,10 +38,14 @@ export class AccessLog {
   /**
    * @param log decides whether lines of level `info` are written
    * @param output where `log` writes
+   * @param fields further members of every line
    */
-  constructor(log: Logger, output: LineOutput) {
+  constructor(log: Logger, output: LineOutput, fields: Readonly<Record<string, string>> = {}) {
     this.#log = log;
     this.#output = output;
+    this.#process = printableJson(
+      JSON.stringify({ pid: process.pid, hostname: hostname(), ...fields }).slice(1, -1),
+    );
   }
 
   /** @param nowMs when the response ended, by `performance.now()` */

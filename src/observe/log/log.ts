@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { destination, type Logger, pino } from 'pino';
 import { maskUrls } from '../../config/reader/mask.ts';
 import { printableJson } from '../../domain/printable.ts';
@@ -11,10 +12,19 @@ export interface Log {
 
 let standardOutput: BatchedOutput | undefined;
 
-/** The log on standard output or another output, one JSON object a line; no password of a URL is written. */
-export function openLog(level: string, output: LineOutput = openStandardOutput()): Log {
+/**
+ * The log on standard output or another output, one JSON object a line; no password of a URL is written.
+ *
+ * @param fields members of every line
+ */
+export function openLog(
+  level: string,
+  output: LineOutput = openStandardOutput(),
+  fields: Readonly<Record<string, string>> = {},
+): Log {
+  const base = { pid: process.pid, hostname: hostname(), ...fields };
   // What the access log writes is printable already.
-  const log = pino({ level }, { write: (line: string) => output.write(printableJson(line)) });
+  const log = pino({ level, base }, { write: (line: string) => output.write(printableJson(line)) });
   return { log, lines: output };
 }
 

@@ -114,7 +114,7 @@ describe('the settings of weir.yaml', () => {
       notifications: { log: false, allowPrivate: false },
       kubernetes: { watch: [], credentialsFolder: '/var/run/secrets/kubernetes.io/serviceaccount' },
       metrics: { http: false },
-      log: { level: 'info', access: true },
+      log: { level: 'info', access: true, fields: {} },
     });
   });
 

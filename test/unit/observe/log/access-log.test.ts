@@ -14,6 +14,14 @@ const output = { write: (line: string) => void lines.push(line) };
 const log = pino({ level: 'info' }, output);
 const accessLog = new AccessLog(log, output);
 
+test('every line has the fields of the settings', () => {
+  const fields = { 'deployment.environment.name': 'test "1"\u2028' };
+  const withFields = new AccessLog(log, output, fields);
+  const line = written(() => withFields.write(requestWith({ requestId: 'r1' }), 200, 1));
+  expect(line).toMatchObject({ pid: process.pid, requestId: 'r1', ...fields });
+  expect(lines[0]).not.toContain('\u2028');
+});
+
 function written(write: () => void): Record<string, unknown> {
   lines.length = 0;
   write();
