@@ -12,8 +12,8 @@
 --            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
 --            slots     the number of KEYS that are slots, which limits on concurrent requests count
 --            periods   1 if a decision has buckets of periods; left out otherwise. 0 before a mark
---            mark      what the mark has if the durable counts are complete: the run_id of this Redis, or ? if the caller does not
---                      know it. Left out without a journal
+--            mark      what the mark has if the durable counts are complete: the replication id of this Redis, or ? if the caller
+--                      does not know it. Left out without a journal
 -- ARGV[2]  only if there are slots: the replica (16 bytes), the life of its leases in ms, and the life of a key of slots in ms; then
 --          a statement for each slot, in the order of KEYS, each after a comma, three numbers:
 --            generation  of the replica's statements
@@ -193,9 +193,9 @@ local terms, slotLimits, heldTimes = {}, {}, {}
 local nextKey, firstText, isIncomplete = 1, 2, false
 if mark ~= '' then
   if mark == '?' then
-    local info = pcall('INFO', 'server')
+    local info = pcall('INFO', 'replication')
     -- A user who may not run INFO has a mark that only shows an empty Redis.
-    mark = not info.err and string.match(info, 'run_id:(%x+)') or '-'
+    mark = not info.err and string.match(info, 'master_replid:(%x+)') or '-'
   end
   nextKey, isIncomplete = 2, pcall('GET', KEYS[1]) ~= mark
 end

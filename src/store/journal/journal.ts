@@ -63,6 +63,7 @@ export class Journal {
   #sequence = 0;
   #failures = 0;
   #waitingSinceMs: number | undefined;
+  #added = 0;
   #tidiedMs = performance.now();
 
   constructor(
@@ -83,9 +84,15 @@ export class Journal {
     return this.#waitingSinceMs === undefined ? 0 : (performance.now() - this.#waitingSinceMs) / 1_000;
   }
 
+  /** How often points were added. */
+  get added(): number {
+    return this.#added;
+  }
+
   /** @param atUs Unix time of the charge, by the store's clock */
   add(bucket: BucketRecord, operation: string, atUs: number, added: Addition): void {
     this.#waitingSinceMs ??= performance.now();
+    if (added.points > 0) this.#added += 1;
     const isAdded = this.#pending.add(bucket, operation, Math.floor(atUs / US_PER_MINUTE), added);
     if (!isAdded) this.#observer.journalDropped(added.points);
   }

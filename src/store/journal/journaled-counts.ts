@@ -12,23 +12,30 @@ export interface Recovered {
 
 export type PutBack = (counts: readonly PresentCount[]) => Promise<Recovered>;
 
+/** @param server the one that has lost something, as `LossListener.arrived` names it; empty in a Cluster */
+export type Work = (putBack: PutBack, server: string) => Promise<void>;
+
 /** The store whose counts are put back. */
 export interface JournaledCounts {
-  /** Resolves when all charges that were sent before are answered, or have failed. */
+  /** Resolves when all charges that were sent before are answered and recorded, or have failed. */
   answered(): Promise<void>;
   /** Rejects if the store cannot be reached. */
   isComplete(): Promise<boolean>;
   /**
-   * Takes what the store has lost, runs `work`, and lets the store count there again. Returns false if nothing was lost. Rejects if the store
-   * cannot be reached, or has lost something again.
+   * Takes what the store has lost, or all of it where that is in doubt, runs `work`, and lets the store count there again. Returns false if
+   * nothing was lost. Rejects if the store cannot be reached, or has lost something again.
    */
-  recover(recovery: string, work: (putBack: PutBack) => Promise<void>): Promise<boolean>;
+  recover(recovery: string, isInDoubt: boolean, work: Work): Promise<boolean>;
 }
 
 /** Is notified when the store may have lost counts. */
 export interface LossListener {
   /** A mark is wrong, or may be. */
   missing(): void;
+  /** Charges go to the server with this id from now on. Not called in a Cluster. */
+  arrived(server: string): void;
+  /** The connection for charges ended. */
+  left(): void;
   /** Whether counts are being put back. */
   isRecovering(): boolean;
 }

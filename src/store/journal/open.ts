@@ -40,6 +40,8 @@ export function openJournal(
   const clock = store.kind === 'memory' ? PROCESS_CLOCK : UNIX_CLOCK;
   const followed = followStore(store, fleet, {
     missing: () => recovery?.want(),
+    arrived: (server) => recovery?.arrived(server),
+    left: () => recovery?.left(),
     isRecovering: () => recovery?.isLost ?? false,
   });
   const recovery = followed && new Recovery(tables.recovery, journal, followed.counts, observer);

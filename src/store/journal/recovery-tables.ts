@@ -1,13 +1,27 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PresentCount } from './journaled-counts.ts';
-import { ASK, ATTEND, LOCKS, PRESENT, UNFLUSHED } from './statements.ts';
+import { ASK, ATTEND, LOCKS, PRESENT, READING, UNFLUSHED } from './statements.ts';
 
 /** Counts that are read at once. */
 const COUNTS_PER_PAGE = 10_000;
 /** Reading the sums of millions of owners takes longer than any other query. */
 const READ_TIMEOUT_MS = 120_000;
 const UNFLUSHED_POLL_MS = 50;
+
+/** The last recovery, as the tables have it. */
+export interface AskedRecovery {
+  /** Its number. */
+  readonly asked: number;
+  /** The number of the last one that began to read: what was written after that may be missing in what it put back. */
+  readonly reading: number | null;
+  /** The server that had lost something. */
+  readonly server: string | null;
+  /** When it asked, in seconds before now. */
+  readonly askedSeconds: number | null;
+}
+
+const NEVER_ASKED: AskedRecovery = { asked: 0, reading: null, server: null, askedSeconds: null };
 
 /** What recoveries need of the journal's tables. */
 export class RecoveryTables {
@@ -23,18 +37,16 @@ export class RecoveryTables {
 
   /**
    * Says that this replica lives, and has written all that it counted before it was last asked.
-   *
-   * @returns the number of the last recovery that asks
    */
-  async attend(replica: string, flushed: number): Promise<number> {
+  async attend(replica: string, flushed: number): Promise<AskedRecovery> {
     await this.#migrate();
     const values = [this.#fleet, replica, flushed];
-    const { rows } = await this.#pool.query<{ asked: string }>({
+    const { rows } = await this.#pool.query<{ recovery: AskedRecovery | null }>({
       name: 'weir-journal-attend',
       text: ATTEND,
       values,
     });
-    return Number(rows[0]?.asked ?? 0);
+    return rows[0]?.recovery ?? NEVER_ASKED;
   }
 
   /** Runs `work` while no other replica of this fleet does. The others wait for their turn. */
@@ -58,14 +70,16 @@ export class RecoveryTables {
   }
 
   /** Asks every replica that lives to write what it has counted, and waits for them, but no longer than so many ms. */
-  async flushAll(mostMs: number): Promise<void> {
-    const { rows } = await this.#pool.query<{ asked: string }>(ASK, [this.#fleet]);
+  async flushAll(server: string, mostMs: number): Promise<void> {
+    const { rows } = await this.#pool.query<{ asked: string }>(ASK, [this.#fleet, server]);
+    const values = [this.#fleet, rows[0]?.asked];
     const untilMs = performance.now() + mostMs;
     for (;;) {
-      const missing = await this.#pool.query(UNFLUSHED, [this.#fleet, rows[0]?.asked]);
-      if (missing.rows.length === 0 || performance.now() > untilMs) return;
+      const missing = await this.#pool.query(UNFLUSHED, values);
+      if (missing.rows.length === 0 || performance.now() > untilMs) break;
       await setTimeout(UNFLUSHED_POLL_MS);
     }
+    await this.#pool.query(READING, values);
   }
 
   /** The counts of all present windows and periods. */

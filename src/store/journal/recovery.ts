@@ -4,6 +4,7 @@ import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import type { Journal } from './journal.ts';
 import type { JournaledCounts, Recovered } from './journaled-counts.ts';
 import type { RecoveryTables } from './recovery-tables.ts';
+import { Standing } from './standing.ts';
 
 /** Receives what a recovery does. Calls must be quick and must not throw. */
 export interface RecoveryObserver {
@@ -30,7 +31,8 @@ export class Recovery {
   readonly #observer: RecoveryObserver;
   readonly #closing = new AbortController();
   readonly #attending: Promise<void>;
-  #flushed = 0;
+  readonly #standing: Standing;
+  #flushed: number | undefined;
   #running: Promise<void> | undefined;
   #isWanted = false;
   #isLost = false;
@@ -40,6 +42,7 @@ export class Recovery {
     this.#journal = journal;
     this.#counts = counts;
     this.#observer = observer;
+    this.#standing = new Standing(journal);
     this.#attending = this.#attendAgain();
   }
 
@@ -55,6 +58,16 @@ export class Recovery {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
     });
+  }
+
+  /** As `LossListener` has it. */
+  arrived(server: string): void {
+    this.#standing.arrived(server);
+    if (this.#standing.isInDoubt) this.want();
+  }
+
+  left(): void {
+    this.#standing.left();
   }
 
   /** Resolves when nothing is being put back. */
@@ -85,16 +98,16 @@ export class Recovery {
 
   async #recover(): Promise<void> {
     // Without a look at PostgreSQL, which may be away.
-    if (await this.#counts.isComplete()) {
-      this.#isLost = false;
-      return;
-    }
-    this.#isLost = true;
+    const isComplete = await this.#counts.isComplete();
+    this.#isLost = !isComplete;
+    if (isComplete && !this.#standing.isInDoubt) return;
     const startMs = performance.now();
     const found = { buckets: 0, points: 0 };
     await this.#tables.alone(async (client) => {
-      const hadLost = await this.#counts.recover(randomUUID(), async (putBack) => {
-        await Promise.all([this.#tables.flushAll(FLUSHED_MS), this.#attend()]);
+      const { isInDoubt } = this.#standing;
+      const hadLost = await this.#counts.recover(randomUUID(), isInDoubt, async (putBack, server) => {
+        this.#isLost = true;
+        await Promise.all([this.#tables.flushAll(server, FLUSHED_MS), this.#attend()]);
         for await (const counts of this.#tables.present(client)) {
           const { buckets, points } = await putBack(counts);
           found.buckets += buckets;
@@ -102,6 +115,7 @@ export class Recovery {
         }
       });
       this.#isLost = false;
+      if (isInDoubt) this.#standing.restored();
       if (hadLost) this.#observer.recovered(found, (performance.now() - startMs) / 1_000);
     });
   }
@@ -110,18 +124,27 @@ export class Recovery {
     while (!this.#closing.signal.aborted) {
       // What fails here fails when the journal is written as well, which reports it.
       await this.#attend().catch(() => undefined);
+      if (this.#standing.isInDoubt) this.want();
       await this.#pause(ATTEND_MS);
     }
   }
 
   async #attend(): Promise<void> {
-    const asked = await this.#tables.attend(this.#replica, this.#flushed);
+    const recovery = await this.#tables.attend(this.#replica, this.#flushed ?? 0);
+    const { asked, reading } = recovery;
+    if (this.#flushed === undefined) {
+      // What is counted after these answers is counted by a replica that the tables know.
+      await this.#counts.answered();
+      this.#standing.started(recovery);
+      this.#flushed = reading ?? 0;
+    }
     if (asked <= this.#flushed) return;
     // What was charged before the loss may still be on its way.
     await this.#counts.answered();
+    this.#standing.writing(recovery);
     if (!(await this.#journal.flush())) return;
     this.#flushed = asked;
-    await this.#tables.attend(this.#replica, this.#flushed);
+    this.#standing.written({ ...(await this.#tables.attend(this.#replica, asked)), asked });
   }
 
   async #pause(ms: number): Promise<void> {

@@ -41,6 +41,7 @@ export const MIGRATIONS: readonly string[] = [
      primary key (fleet, replica)
    );
    create table weir_journal_recovery (fleet text primary key, asked bigint not null)`,
+  `alter table weir_journal_recovery add column asked_at timestamptz, add column server text, add column reading bigint`,
 ];
 
 export const CREATE_VERSION = 'create table if not exists weir_journal_version (version integer not null)';
@@ -134,12 +135,19 @@ export const EXPORT = `
 export const ATTEND = `
   insert into weir_journal_replicas as replicas (fleet, replica, seen_at, flushed) values ($1, $2, now(), $3)
   on conflict (fleet, replica) do update set seen_at = now(), flushed = greatest(replicas.flushed, excluded.flushed)
-  returning (select coalesce(max(asked), 0) from weir_journal_recovery where fleet = $1) as asked`;
+  returning (
+    select json_build_object('asked', asked, 'reading', reading, 'server', server, 'askedSeconds', extract(epoch from now() - asked_at))
+    from weir_journal_recovery where fleet = $1
+  ) as recovery`;
 
-/** Asks all replicas to write what they have counted. Returns the number of the recovery. $1 fleet. */
+/** Asks all replicas to write what they have counted. Returns the number of the recovery. $1 fleet, $2 the server that has lost something. */
 export const ASK = `
-  insert into weir_journal_recovery as recovery (fleet, asked) values ($1, 1)
-  on conflict (fleet) do update set asked = recovery.asked + 1 returning asked`;
+  insert into weir_journal_recovery as recovery (fleet, asked, asked_at, server) values ($1, 1, now(), $2)
+  on conflict (fleet) do update set asked = recovery.asked + 1, asked_at = now(), server = $2 returning asked`;
+
+/** What is written from now on may be missing in what this recovery reads. $1 fleet, $2 number of the recovery. */
+export const READING = `
+  update weir_journal_recovery set reading = greatest(reading, $2) where fleet = $1`;
 
 /** The replicas that live and have not written. $1 fleet, $2 number of the recovery. */
 export const UNFLUSHED = `

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import type { LossListener } from '../journal/journaled-counts.ts';
 import { markKey } from '../keys.ts';
@@ -12,15 +13,15 @@ const NOT_ALLOWED = '-';
 const CLUSTER_SLOTS = 16_384;
 
 /**
- * What charges of durable limits expect of the marks: each has the run_id of its Redis. A restored, promoted or emptied Redis has another
- * one, and counts nothing durable until the counts of the journal are put back.
+ * What charges of durable limits expect of the marks: each has the replication id of its Redis. A restored, promoted or emptied Redis has
+ * another one, and counts nothing durable until the counts of the journal are put back.
  */
 export class Marks {
   readonly #prefix: string;
   readonly #found: LossListener;
   #link: RedisConnection | undefined;
   /** By the server's name. */
-  readonly #runs = new Map<string, string>();
+  readonly #ids = new Map<string, string>();
   readonly #keys = new Map<number, string>();
   #asked = 0;
 
@@ -36,8 +37,8 @@ export class Marks {
 
   /** For charges of a group. */
   of(group: number): Mark {
-    const run = this.#link && this.#runs.get(this.#link.routeOf(group));
-    return { key: this.keyOf(group), expected: run ?? UNKNOWN };
+    const id = this.#link && this.#ids.get(this.#link.routeOf(group));
+    return { key: this.keyOf(group), expected: id ?? UNKNOWN };
   }
 
   keyOf(group: number): string {
@@ -75,16 +76,25 @@ export class Marks {
     return this.#found.isRecovering() ? 'recovering' : undefined;
   }
 
-  /** A connection began or ended, so a server may be another one. */
+  /** A connection ended. */
+  lost(): void {
+    this.#found.left();
+    this.changed();
+  }
+
+  /** A server may be another one, or have another id. */
   changed(): void {
     const asked = ++this.#asked;
-    this.#runs.clear();
+    this.#ids.clear();
     for (const [route, server] of this.#servers()) {
-      const learn = (run: string) => {
-        if (asked === this.#asked) this.#runs.set(route, run);
+      const learn = (id: string) => {
+        if (asked !== this.#asked) return;
+        this.#ids.set(route, id);
+        // In a Cluster, a slot that moves to another master takes a wrong mark along.
+        if (this.groups.length === 1) this.#found.arrived(id);
       };
-      server.info('server').then(
-        (info) => learn(/run_id:([0-9a-f]+)/.exec(info)?.[1] ?? NOT_ALLOWED),
+      server.info('replication').then(
+        (info) => learn(/master_replid:([0-9a-f]+)/.exec(info)?.[1] ?? NOT_ALLOWED),
         ({ message }: Error) => {
           if (message.startsWith('NOPERM')) learn(NOT_ALLOWED);
         },
@@ -95,6 +105,8 @@ export class Marks {
   /** Resolves when all charges that were sent before are answered, or have failed. Answers come in order. */
   async answered(): Promise<void> {
     await Promise.allSettled([...this.#servers()].map(([, server]) => server.get(this.keyOf(0))));
+    // What waits for the answers comes first.
+    await setImmediate();
   }
 
   #servers(): ReadonlyMap<string, Redis> {

@@ -1,5 +1,5 @@
 import type { Callback } from 'ioredis';
-import type { JournaledCounts, PresentCount, PutBack } from '../journal/journaled-counts.ts';
+import type { JournaledCounts, PresentCount, Work } from '../journal/journaled-counts.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import type { Marks } from './marks.ts';
 import { SharedLink } from './shared/shared-link.ts';
@@ -29,18 +29,24 @@ export class RedisCounts implements JournaledCounts {
   isComplete(): Promise<boolean> {
     return this.#withClient(async (client) => {
       const { groups } = this.#marks;
-      return (await this.#mark(client, 'read', '', groups)).length === groups.length;
+      const { marked } = await this.#mark(client, 'read', '', groups);
+      if (marked.length < groups.length) return false;
+      // Charges may expect what was right before.
+      this.#marks.changed();
+      return true;
     });
   }
 
-  recover(recovery: string, work: (putBack: PutBack) => Promise<void>): Promise<boolean> {
+  recover(recovery: string, isInDoubt: boolean, work: Work): Promise<boolean> {
     return this.#withClient(async (client) => {
-      const groups = await this.#mark(client, 'begin', recovery, this.#marks.groups);
-      if (groups.length === 0) return false;
-      const taken = new Set(groups);
-      await work((counts) => this.#putBack(client, taken, counts));
-      const ended = await this.#mark(client, 'end', recovery, groups);
-      if (ended.length < groups.length) throw new Error('Redis lost its data again during the recovery');
+      const { groups: all } = this.#marks;
+      const { marked, server } = await this.#mark(client, isInDoubt ? 'take' : 'begin', recovery, all);
+      if (marked.length === 0) return false;
+      const taken = new Set(marked);
+      await work((counts) => this.#putBack(client, taken, counts), all.length === 1 ? server : '');
+      const ended = await this.#mark(client, 'end', recovery, marked);
+      if (ended.marked.length < marked.length)
+        throw new Error('Redis lost its data again during the recovery');
       return true;
     });
   }
@@ -55,27 +61,31 @@ export class RedisCounts implements JournaledCounts {
     }
   }
 
-  /** Returns the groups for which the script has returned 1. A Cluster's slots without a server are left out, if there are others. */
+  /** Returns the groups for which the script has not returned 0, and the last id that it has returned. A Cluster's slots without a server are left out, if there are others. */
   async #mark(
     client: LinkClient,
-    action: 'read' | 'begin' | 'end',
+    action: 'read' | 'begin' | 'take' | 'end',
     recovery: string,
     groups: readonly number[],
-  ): Promise<readonly number[]> {
+  ): Promise<{ readonly marked: readonly number[]; readonly server: string }> {
     const marked: number[] = [];
     let failure: unknown;
     let failures = 0;
+    let server = '';
     for (const some of partsOf(groups, CALLS_AT_ONCE)) {
       const replies = await Promise.allSettled(
         some.map((group) => client.mark(this.#marks.keyOf(group), action, recovery)),
       );
       for (const [index, reply] of replies.entries()) {
-        if (reply.status === 'fulfilled' && reply.value === 1) marked.push(some[index] ?? 0);
+        if (reply.status === 'fulfilled' && reply.value !== 0) {
+          marked.push(some[index] ?? 0);
+          server = String(reply.value);
+        }
         if (reply.status === 'rejected') [failure, failures] = [reply.reason, failures + 1];
       }
     }
     if (failures === groups.length) throw failure;
-    return marked;
+    return { marked, server };
   }
 
   async #putBack(client: LinkClient, groups: ReadonlySet<number>, counts: readonly PresentCount[]) {

@@ -78,7 +78,7 @@ export class RedisStore implements Store {
       this.slots.renew();
     };
     const lost = () => {
-      marks?.changed();
+      marks?.lost();
       connectionLost();
     };
     this.#link = openConnection(settings, observer, { ready, lost });

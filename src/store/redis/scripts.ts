@@ -11,7 +11,7 @@ interface Scripts {
   addMessage(...args: readonly Argument[]): Promise<unknown>;
   agree(key: string, proposed: string, lifeMs: number): Promise<unknown>;
   claim(key: string, lifeMs: number): Promise<unknown>;
-  mark(key: string, action: 'read' | 'begin' | 'end', recovery: string): Promise<unknown>;
+  mark(key: string, action: 'read' | 'begin' | 'take' | 'end', recovery: string): Promise<unknown>;
   /** Takes the number of keys, the keys, then the texts. */
   putBack(args: readonly Argument[]): Promise<unknown>;
   /** Takes the number of keys, the keys, then the longest text in bytes. */

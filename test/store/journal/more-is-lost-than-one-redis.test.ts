@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -20,6 +21,7 @@ const LIMIT = 3_000;
 /** A small part of a limit. */
 const LOADED_MS = 300;
 const deadlineMs = 5_000;
+const WAIT = { timeout: 20_000 };
 const REPLICA = fileURLToPath(new URL('replica-process.ts', import.meta.url));
 
 const open: { close(): Promise<unknown> }[] = [];
@@ -63,6 +65,34 @@ async function takeDatabase(url: string): Promise<{ giveBack(): Promise<void> }>
   };
 }
 
+/** An address that leads to one Redis or another, as a name or a balancer does. */
+async function startAddress(first: number) {
+  let port = first;
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const target = connect({ port, host: '127.0.0.1' });
+    for (const [one, other] of [
+      [client, target],
+      [target, client],
+    ] as const) {
+      sockets.add(one);
+      one.pipe(other);
+      one.on('error', () => other.destroy()).on('close', () => other.destroy());
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  open.push({ close: async () => server.close() });
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    lead(to: number) {
+      port = to;
+      for (const socket of sockets) socket.destroy();
+      sockets.clear();
+    },
+  };
+}
+
 async function startFleetOnRedis() {
   const server = await startRedisServer();
   open.push({ close: () => server.stop() });
@@ -90,6 +120,46 @@ describe.skipIf(postgresUrl === undefined)(
       await pause(LOADED_MS);
       await fleet.endLoad();
       expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+    });
+
+    test('a failover loses writes, and the first Redis is the primary again before anybody has noticed', async () => {
+      const { server, fleet, stores, counting } = await startFleetOnRedis();
+      const other = await startRedisServer();
+      open.push({ close: () => other.stop() });
+      const [first, second] = [clientOf(server.port), clientOf(other.port)];
+      await second.replicaof('127.0.0.1', server.port);
+      await expect.poll(() => second.info('replication'), WAIT).toContain('master_link_status:up');
+      await second.replicaof('NO', 'ONE');
+      await pause(LOADED_MS);
+      await first.replicaof('127.0.0.1', other.port);
+      await expect.poll(() => first.info('replication'), WAIT).toContain('master_link_status:up');
+      await first.replicaof('NO', 'ONE');
+      await first.call('CLIENT', 'KILL', 'TYPE', 'normal');
+      await counting();
+      await pause(LOADED_MS);
+      await fleet.endLoad();
+      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+    });
+
+    test('the address of Redis leads to another one, which counts for a while, and back', async () => {
+      const servers = [await startRedisServer(), await startRedisServer()];
+      for (const server of servers) open.push({ close: () => server.stop() });
+      const address = await startAddress(servers[0]?.port ?? 0);
+      const { fleet, stores, counting } = await startFleet({ kind: 'redis', url: address.url, deadlineMs });
+      for (const server of [servers[1], servers[0]]) {
+        address.lead(server?.port ?? 0);
+        await counting();
+        await pause(LOADED_MS);
+      }
+      // The first one counts at once, by what it had. What the second one has counted is put back there.
+      await expect
+        .poll(() => fleet.recoveries.length, WAIT)
+        .toBeGreaterThanOrEqual(fleet.replicas.length + 1);
+      await fleet.endLoad();
+      await counting();
+      const { forgotten } = await fleet.exhaust(stores[0] as never);
+      expect(forgotten).toBe(0);
+      expect(await fleet.exhaust(stores[1] as never)).toEqual({ over: 0, forgotten: 0 });
     });
 
     test('one master of a Cluster is emptied', async () => {

@@ -1,0 +1,198 @@
+/** The state of the model of charges, the journal, losses and recoveries: one bucket of a period, and each charge costs a point. */
+
+export type Period = 0 | 1;
+type PerPeriod = [number, number];
+
+/** One Redis. */
+export interface Server {
+  /** Its replication id. A promotion or a restart gives it another one. */
+  id: number;
+  /** Whether it takes charges. It is a copy of the other server otherwise. */
+  isMaster: boolean;
+  /** 0 without a mark; an id; or 100 for each recovery of a replica, and the id (lua/mark.lua). */
+  mark: number;
+  points: number;
+  /** The period of the points. */
+  period: Period;
+}
+
+/** A batch of the journal. */
+export interface Sums {
+  sequence: number;
+  points: PerPeriod;
+}
+
+/** What a replica does as the one that puts counts back (src/store/journal/recovery.ts). */
+export type Leading = 'no' | 'alone' | 'begun' | 'asked' | 'waited' | 'read' | 'put';
+
+export interface Replica {
+  isAlive: boolean;
+  /** The index of the server that its charges go to, and the id that it found there. */
+  at: 0 | 1;
+  server: number;
+  isConnected: boolean;
+  /** The period of a charge that Redis has counted, and whose answer is on its way. */
+  unanswered: Period | -1;
+  /** Sums that are in no batch (src/store/journal/sums.ts). */
+  pending: PerPeriod;
+  batch: Sums | undefined;
+  /** A copy of a batch that the network delays. */
+  late: Sums | undefined;
+  sequence: number;
+  /** Whether the tables know this replica, and what it has written for recoveries. */
+  flushed: number;
+  isKnown: boolean;
+  /** The recovery for which it is writing, and whether it had counted something since the one before. */
+  flushingFor: number;
+  hadCounted: boolean;
+  hasCounted: boolean;
+  /** The id of the Redis that has all that this replica has counted, except what it has counted there since; 0 if unknown. */
+  inLineWith: number;
+  isBehind: boolean;
+  /** Whether a recovery did not wait for what it had counted. */
+  isLeftOut: boolean;
+  /** The number of the last recovery when it started. */
+  startedAt: number;
+  leading: Leading;
+  leadsWith: number;
+  sums: PerPeriod;
+  /** Not known to the program: what it has counted while two servers took charges. */
+  astray: PerPeriod;
+}
+
+export interface Counts {
+  /** Of the bucket, in a period. */
+  readonly limit: number;
+  servers: [Server, Server];
+  /** The server that new connections go to. */
+  primary: 0 | 1;
+  newestId: number;
+  period: Period;
+  replicas: Replica[];
+  /** The tables in PostgreSQL. */
+  rows: PerPeriod;
+  written: number[];
+  asked: number;
+  /** The last recovery that has begun to read, and the server of the last that asked. */
+  reading: number;
+  askedServer: number;
+  /** The replica that has the lock; -1 if none has. */
+  lock: number;
+  /** What may still go wrong. */
+  left: Faults;
+  /** Not known to any program: what was admitted, what was counted without an answer, and what died unwritten. */
+  admitted: PerPeriod;
+  unknown: PerPeriod;
+  died: PerPeriod;
+}
+
+/** How often each fault may happen. */
+export interface Faults {
+  /** Redis is emptied, with or without a restart. */
+  empties: number;
+  /** A restart with an earlier copy of the data. */
+  snapshots: number;
+  /** The other server becomes the primary. It has a copy of the data that may be old. */
+  failovers: number;
+  /** A replica dies. */
+  deaths: number;
+  /** A replica starts. */
+  starts: number;
+  /** A replica stops, writes everything, and another one starts. */
+  restarts: number;
+  /** An answer of Redis or PostgreSQL is lost, or a batch is delayed and sent again. */
+  lost: number;
+  /** One replica waits no longer for another, or has lost the lock and does not know. */
+  slow: number;
+  periods: number;
+}
+
+export const NO_FAULTS: Faults = {
+  empties: 0,
+  snapshots: 0,
+  failovers: 0,
+  deaths: 0,
+  starts: 0,
+  restarts: 0,
+  lost: 0,
+  slow: 0,
+  periods: 0,
+};
+
+export function newReplica(at: 0 | 1, server: number): Replica {
+  return {
+    isAlive: true,
+    at,
+    server,
+    isConnected: true,
+    unanswered: -1,
+    pending: [0, 0],
+    batch: undefined,
+    late: undefined,
+    sequence: 0,
+    flushed: 0,
+    isKnown: false,
+    flushingFor: 0,
+    hadCounted: false,
+    hasCounted: false,
+    inLineWith: 0,
+    isBehind: false,
+    isLeftOut: false,
+    startedAt: 0,
+    leading: 'no',
+    leadsWith: 0,
+    sums: [0, 0],
+    astray: [0, 0],
+  };
+}
+
+/** Counts that are complete: a Redis with a mark, and a second one with a copy of it. */
+export function initialCounts(replicas: number, limit: number, left: Faults): Counts {
+  const known = { ...newReplica(0, 1), isKnown: true, inLineWith: 1 };
+  return {
+    limit,
+    servers: [
+      { id: 1, isMaster: true, mark: 1, points: 0, period: 0 },
+      { id: 2, isMaster: false, mark: 1, points: 0, period: 0 },
+    ],
+    primary: 0,
+    newestId: 2,
+    period: 0,
+    replicas: Array.from({ length: replicas }, () => copyOf(known)),
+    rows: [0, 0],
+    written: Array.from({ length: replicas }, () => 0),
+    asked: 0,
+    reading: 0,
+    askedServer: 1,
+    lock: -1,
+    left,
+    admitted: [0, 0],
+    unknown: [0, 0],
+    died: [0, 0],
+  };
+}
+
+function copyOf(replica: Replica): Replica {
+  const { pending, sums, astray } = replica;
+  return { ...replica, pending: [...pending], sums: [...sums], astray: [...astray] };
+}
+
+export function copy(counts: Counts): Counts {
+  const { servers, replicas, rows, written, left, admitted, unknown, died } = counts;
+  return {
+    ...counts,
+    servers: [{ ...servers[0] }, { ...servers[1] }],
+    replicas: replicas.map(copyOf),
+    rows: [...rows],
+    written: [...written],
+    left: { ...left },
+    admitted: [...admitted],
+    unknown: [...unknown],
+    died: [...died],
+  };
+}
+
+/** The points that count in a period. */
+export function pointsOf({ points, period }: Server, present: Period): number {
+  return period === present ? points : 0;
+}

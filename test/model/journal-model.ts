@@ -1,0 +1,130 @@
+/** The model of the journal, and what must hold in each of its states. */
+import { type Counts, type Faults, initialCounts, NO_FAULTS, pointsOf, type Sums } from './counts.ts';
+import type { Model, Step } from './explore.ts';
+import { faultSteps } from './faults.ts';
+import type { Part } from './parts.ts';
+import { protocolSteps } from './protocol.ts';
+
+export interface Setup {
+  readonly replicas: number;
+  readonly limit?: number;
+  readonly faults: Partial<Faults>;
+  /** A part that is left out. */
+  readonly without?: Part | undefined;
+}
+
+export function journalModel({ replicas, limit = 1, faults, without }: Setup): Model<Counts> {
+  return {
+    initial: initialCounts(replicas, limit, { ...NO_FAULTS, ...faults }),
+    stepsOf: (counts) => [...protocolSteps(counts, without), ...faultSteps(counts, without)],
+    keyOf,
+    // Two servers that count at a time may each admit up to the limit, as without a journal.
+    problemOf: (counts, steps) =>
+      problemOf(counts, steps, (faults.failovers ?? 0) + (faults.slow ?? 0) + (faults.starts ?? 0) === 0),
+  };
+}
+
+function problemOf(counts: Counts, steps: readonly Step<Counts>[], isOneServer: boolean): string | undefined {
+  const { admitted, died, unknown, rows, period, servers, primary } = counts;
+  for (const at of [0, 1] as const) {
+    if (isOneServer && admitted[at] > counts.limit + died[at])
+      return 'more points were admitted than the limit';
+    if (rows[at] > admitted[at]) return 'the journal has more points than were admitted';
+  }
+  const server = servers[primary];
+  const isRight = server.mark === server.id;
+  const counted = pointsOf(server, period);
+  const atWay = counts.replicas.filter(({ unanswered }) => unanswered === period).length;
+  if (isRight && counted > admitted[period] + unknown[period] + atWay)
+    return 'Redis has more points than were charged';
+  if (isRight && isOneServer && counted < admitted[period] - died[period]) return 'points are forgotten';
+  if (!isQuiet(counts, steps)) return undefined;
+  if (!isRight) return 'counts are never put back';
+  if (counted < admitted[period] - died[period]) return 'points are forgotten for good';
+  return undefined;
+}
+
+/** Whether nothing is left to do but to charge, while nothing more goes wrong. */
+function isQuiet({ replicas }: Counts, steps: readonly Step<Counts>[]): boolean {
+  if (!replicas.some(({ isAlive }) => isAlive)) return false;
+  return steps.every(({ name }) => WORLD.some((one) => name.endsWith(one)));
+}
+
+/** Steps that nobody has to take. */
+const WORLD = [
+  ': charge',
+  ': die',
+  'start anew',
+  'a replica starts',
+  'is emptied',
+  'is empty',
+  'earlier data',
+  'becomes the primary',
+  'the period ends',
+  'gets a copy',
+];
+
+/** The numbers of a state, in one order. */
+const numbers = new Uint16Array(256);
+const bytes = Buffer.from(numbers.buffer);
+
+function keyOf(counts: Counts): string {
+  let count = 0;
+  const put = (...some: readonly (number | boolean)[]) => {
+    for (const number of some) numbers[count++] = Number(number) + 1;
+  };
+  for (const { id, isMaster, mark, points, period } of counts.servers)
+    put(id, isMaster, mark, points, period);
+  put(
+    counts.primary,
+    counts.newestId,
+    counts.period,
+    counts.asked,
+    counts.reading,
+    counts.askedServer,
+    counts.lock,
+  );
+  put(
+    ...counts.rows,
+    ...counts.written,
+    ...counts.admitted,
+    ...counts.unknown,
+    ...counts.died,
+    ...Object.values(counts.left),
+  );
+  for (const replica of counts.replicas) {
+    put(
+      replica.isAlive,
+      replica.isConnected,
+      replica.isKnown,
+      replica.isBehind,
+      replica.isLeftOut,
+      replica.hasCounted,
+      replica.hadCounted,
+    );
+    put(
+      replica.at,
+      replica.server,
+      replica.startedAt,
+      replica.unanswered,
+      replica.sequence,
+      replica.flushed,
+      replica.flushingFor,
+    );
+    put(replica.inLineWith, LEADING.indexOf(replica.leading), replica.leadsWith);
+    put(
+      ...replica.pending,
+      ...replica.sums,
+      ...replica.astray,
+      ...numbersOf(replica.batch),
+      ...numbersOf(replica.late),
+    );
+  }
+  return bytes.toString('latin1', 0, 2 * count);
+}
+
+const LEADING = ['no', 'alone', 'begun', 'asked', 'waited', 'read', 'put'];
+
+function numbersOf(sums: Sums | undefined): number[] {
+  return sums === undefined ? [0, 0, 0] : [sums.sequence, ...sums.points];
+}

@@ -1,0 +1,99 @@
+/** Every order of steps and faults of the model is tried, within the bounds of each setup. */
+import { describe, expect, test } from 'vitest';
+import { explore } from './explore.ts';
+import { journalModel, type Setup } from './journal-model.ts';
+import type { Part } from './parts.ts';
+
+const SETUPS: readonly Setup[] = [
+  { replicas: 1, limit: 2, faults: { empties: 2, lost: 1 } },
+  { replicas: 2, limit: 2, faults: { empties: 1, deaths: 1 } },
+  { replicas: 2, faults: { empties: 1, periods: 1 } },
+  { replicas: 2, faults: { empties: 1, slow: 1, deaths: 1 } },
+  { replicas: 1, faults: { empties: 1, starts: 1 } },
+  { replicas: 2, faults: { snapshots: 1 } },
+  { replicas: 2, faults: { failovers: 1 } },
+  { replicas: 1, faults: { failovers: 3 } },
+  { replicas: 1, faults: { failovers: 2, restarts: 1 } },
+];
+
+/** `npm run model` tries these as well. */
+const LARGER: readonly Setup[] = [
+  { replicas: 2, limit: 2, faults: { empties: 1, periods: 1, lost: 1 } },
+  { replicas: 2, faults: { snapshots: 1, empties: 1, deaths: 1 } },
+  { replicas: 3, limit: 2, faults: { empties: 1, slow: 1 } },
+  { replicas: 2, faults: { failovers: 2 } },
+  { replicas: 2, faults: { failovers: 1, empties: 1, slow: 1 } },
+];
+
+const TIMEOUT_MS = 3_600_000;
+
+const textOf = ({ replicas, limit = 1, faults }: Setup) =>
+  `${replicas} replicas, a limit of ${limit}, ${JSON.stringify(faults)}`;
+
+test.each(
+  [...SETUPS, ...(process.env.EXPLORED === 'all' ? LARGER : [])].map(
+    (setup) => [textOf(setup), setup] as const,
+  ),
+)('no point is above the limit or forgotten: %s', { timeout: TIMEOUT_MS }, (text, setup) => {
+  const { states, depth, found } = explore(journalModel(setup));
+  console.log(`${text}: ${states} states, at most ${depth} steps`);
+  expect(found).toBeUndefined();
+});
+
+/** What goes wrong without a part, in the smallest setup that shows it. */
+const NEEDED: Readonly<Record<Part, readonly [Setup, string]>> = {
+  'charges look at the mark': [
+    { replicas: 1, faults: { empties: 1 } },
+    'more points were admitted than the limit',
+  ],
+  'the mark names its server': [
+    { replicas: 1, faults: { snapshots: 1 } },
+    'more points were admitted than the limit',
+  ],
+  'the mark is taken for a recovery': [{ replicas: 1, faults: { empties: 2 } }, 'points are forgotten'],
+  'all replicas write before counts are read': [
+    { replicas: 2, faults: { empties: 1 } },
+    'points are forgotten',
+  ],
+  'answers are waited for before sums are written': [
+    { replicas: 1, faults: { empties: 1 } },
+    'points are forgotten',
+  ],
+  'a batch is written once': [
+    { replicas: 1, faults: { lost: 1 } },
+    'the journal has more points than were admitted',
+  ],
+  'sums and sequence are written in one transaction': [
+    { replicas: 1, faults: { empties: 1 } },
+    'points are forgotten',
+  ],
+  'a bucket gets no fewer points than it has': [
+    { replicas: 2, faults: { empties: 1, slow: 1 } },
+    'points are forgotten for good',
+  ],
+  'what is put back is of the present period': [
+    { replicas: 1, faults: { empties: 1, periods: 1 } },
+    'Redis has more points than were charged',
+  ],
+  'a replica that was left out has counts put back again': [
+    { replicas: 2, faults: { empties: 1, slow: 1 } },
+    'points are forgotten for good',
+  ],
+  'a replica that comes to another server has counts put back there': [
+    { replicas: 2, faults: { failovers: 1 } },
+    'points are forgotten for good',
+  ],
+  'a starting replica compares the server with the last recovery': [
+    { replicas: 1, faults: { failovers: 2, restarts: 1 } },
+    'points are forgotten for good',
+  ],
+};
+
+describe('a part that is left out is missed:', () => {
+  test.each(Object.entries(NEEDED))('%s', { timeout: TIMEOUT_MS }, (part, [setup, problem]) => {
+    expect(explore(journalModel(setup)).found).toBeUndefined();
+    const { found } = explore(journalModel({ ...setup, without: part as Part }));
+    console.log(`without "${part}", ${found?.problem}: ${found?.steps.join('; ')}`);
+    expect(found?.problem).toBe(problem);
+  });
+});
