@@ -169,7 +169,7 @@ export const STUDIES: readonly Study[] = [
     measures:
       'how many 429s 1,000 clients get that share a limit and use nearly all of it (`kit` or `plain`)',
     section: ['clients', 'Clients that keep within limits'],
-    seconds: [180, 60],
+    seconds: [180, 90],
     minutes: 5,
     sharesCores: true,
     run: async (bench) => (await import('./studies/clients.ts')).measureClients(bench),

@@ -14,7 +14,10 @@ async function start(fields: 'contract' | 'draft') {
     limits: {
       windowSeconds: 60,
       defaults: { 'account-write': 3, 'organization-write': 3 },
-      limits: { calls: { per: 'account', requests: 100, window: '1h' } },
+      limits: {
+        calls: { per: 'account', requests: 100, window: '1h' },
+        'account-hour': { per: 'account', points: 5, window: '1h' },
+      },
     },
   });
   onTestFinished(() => gateway.close());
@@ -30,13 +33,13 @@ it('names points where a request may cost more than one, and no unit where each 
   expect(policy).toContain('"calls";q=100;w=3600');
 });
 
-it('names every limit that has no room in the body of a 429', async () => {
+it('names all three limits that have no room in the body of a 429, and no other', async () => {
   const gateway = await start('draft');
   await gateway.send('POST', '/v3/reports');
   const refused = await gateway.send('POST', '/v3/reports');
   expect(refused.status).toBe(429);
   expect(await refused.json()).toMatchObject({
-    extensions: { 'violated-policies': ['account-write', 'organization-write'], costPoints: 3 },
+    extensions: { 'violated-policies': ['account-write', 'organization-write', 'account-hour'], costPoints: 3 },
   });
 });
 
