@@ -39,7 +39,10 @@ it('names all three limits that have no room in the body of a 429, and no other'
   const refused = await gateway.send('POST', '/v3/reports');
   expect(refused.status).toBe(429);
   expect(await refused.json()).toMatchObject({
-    extensions: { 'violated-policies': ['account-write', 'organization-write', 'account-hour'], costPoints: 3 },
+    extensions: {
+      'violated-policies': ['account-write', 'organization-write', 'account-hour'],
+      costPoints: 3,
+    },
   });
 });
 

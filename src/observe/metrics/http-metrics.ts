@@ -5,13 +5,7 @@
 import type { ClientOrigin } from '../../http/message/fields/forwarded.ts';
 import type { RequestHead } from '../../http/message/head/field-section.ts';
 import type { RequestContext, RequestSource } from '../../stages/request-context.ts';
-import {
-  clientError,
-  isKnownMethod,
-  type ServerAddress,
-  serverError,
-  serverIn,
-} from '../http-conventions.ts';
+import { clientError, isKnownMethod, serverError, serverIn } from '../http-conventions.ts';
 import { LabelledHistogram } from './labelled-histogram.ts';
 import type { Registry } from './prometheus-client.ts';
 
@@ -55,7 +49,8 @@ export function conventionalAttributes(labels: Readonly<Record<string, unknown>>
 export class HttpMetrics {
   readonly #server: LabelledHistogram;
   readonly #client: LabelledHistogram;
-  readonly #upstreams = new Map<string, ServerAddress>();
+  /** Address and port by origin. */
+  readonly #upstreams = new Map<string, readonly [address: string, port: string]>();
 
   constructor(registry: Registry) {
     const open = (name: string, help: string, attributes: readonly string[]) =>
@@ -89,16 +84,17 @@ export class HttpMetrics {
   #recordCall(context: RequestContext, method: string, nowMs: number): void {
     const { forwarded, upstreamStatus, upstreamError, queuedMs = 0 } = context;
     if (forwarded === undefined || (upstreamStatus === undefined && upstreamError === undefined)) return;
-    const { address, port } = this.#serverAt(forwarded.origin);
+    const [address, port] = this.#serverAt(forwarded.origin);
     const seconds = (nowMs - forwarded.atMs - queuedMs) / 1_000;
     const error = clientError(context) ?? '';
-    this.#client.observe(seconds, [address, `${port}`, method, `${upstreamStatus ?? ''}`, error, '1.1']);
+    this.#client.observe(seconds, [address, port, method, `${upstreamStatus ?? ''}`, error, '1.1']);
   }
 
-  #serverAt(origin: string): ServerAddress {
+  #serverAt(origin: string): readonly [address: string, port: string] {
     let server = this.#upstreams.get(origin);
     if (server === undefined) {
-      server = serverIn(origin) ?? { address: origin, port: 80 };
+      const { address, port } = serverIn(origin) ?? { address: origin, port: 80 };
+      server = [address, `${port}`];
       this.#upstreams.set(origin, server);
     }
     return server;

@@ -23,6 +23,12 @@ interface Series {
   sum: number;
 }
 
+/** The series whose labels begin with the same values. A look-up in six small maps takes a fraction of the time that joining the values does. */
+interface Branch {
+  readonly next: Map<string, Branch>;
+  series?: Series;
+}
+
 type Value = MetricValueWithName<string>;
 
 /** A histogram with labels that keeps plain numbers, and converts them to the Prometheus format on a scrape. */
@@ -31,7 +37,9 @@ export class LabelledHistogram {
   readonly type = 'histogram';
   readonly #help: string;
   readonly #shape: LabelledBuckets;
-  readonly #series = new Map<string, Series>();
+  readonly #root: Branch = { next: new Map() };
+  readonly #series: Series[] = [];
+  #overflow: Series | undefined;
 
   constructor(registry: Registry, name: string, help: string, shape: LabelledBuckets) {
     this.name = name;
@@ -43,7 +51,7 @@ export class LabelledHistogram {
 
   /** @param values of the labels, in their order. An empty one is left out. */
   observe(value: number, values: readonly string[]): void {
-    const series = this.#series.get(values.join('\n')) ?? this.#open(values);
+    const series = this.#find(values) ?? this.#open(values);
     const { bounds } = this.#shape;
     let index = 0;
     while (index < bounds.length && value > (bounds[index] ?? 0)) index++;
@@ -53,23 +61,39 @@ export class LabelledHistogram {
 
   async get(): Promise<MetricObjectWithValues<Value>> {
     const { name, type } = this;
-    const values = [...this.#series.values()].flatMap((series) => this.#valuesOf(series));
+    const values = this.#series.flatMap((series) => this.#valuesOf(series));
     // prom-client's types use an enum, but its code uses strings.
     const described = { name, help: this.#help, type, values, aggregator: 'sum' };
     return described as unknown as MetricObjectWithValues<Value>;
   }
 
+  #find(values: readonly string[]): Series | undefined {
+    let branch: Branch | undefined = this.#root;
+    for (const value of values) branch = branch?.next.get(value);
+    return branch?.series;
+  }
+
   #open(values: readonly string[]): Series {
+    if (this.#overflow !== undefined) return this.#overflow;
     const { labelNames, overflow } = this.#shape;
-    const isFull = this.#series.size >= MOST_SERIES - 1;
-    const key = isFull ? '' : values.join('\n');
-    const known = this.#series.get(key);
-    if (known !== undefined) return known;
+    const isFull = this.#series.length >= MOST_SERIES - 1;
     const named = labelNames.flatMap((name, index) => (values[index] ? [[name, values[index]]] : []));
     const labels = isFull ? { [overflow]: 'true' } : Object.fromEntries(named);
     const opened = { labels, counts: new Float64Array(this.#shape.bounds.length + 1), sum: 0 };
-    this.#series.set(key, opened);
+    this.#series.push(opened);
+    if (isFull) this.#overflow = opened;
+    else this.#place(values).series = opened;
     return opened;
+  }
+
+  #place(values: readonly string[]): Branch {
+    let branch = this.#root;
+    for (const value of values) {
+      const next: Branch = branch.next.get(value) ?? { next: new Map() };
+      branch.next.set(value, next);
+      branch = next;
+    }
+    return branch;
   }
 
   #valuesOf({ labels, counts, sum }: Series): readonly Value[] {
