@@ -86,9 +86,13 @@ export class RecoveryTables {
   async *present(client: pg.PoolClient): AsyncGenerator<readonly PresentCount[]> {
     await client.query("set local work_mem = '64MB'");
     await this.#ask(client, `declare present no scroll cursor for ${PRESENT}`, [this.#fleet]);
-    for (;;) {
-      const { rows } = await this.#ask(client, `fetch ${COUNTS_PER_PAGE} from present`, []);
+    const fetch = () => this.#ask(client, `fetch ${COUNTS_PER_PAGE} from present`, []);
+    for (let page = fetch(); ; ) {
+      const { rows } = await page;
       if (rows.length === 0) return;
+      // PostgreSQL reads the next ones while these are put back.
+      page = fetch();
+      page.catch(() => undefined);
       yield rows as readonly PresentCount[];
     }
   }

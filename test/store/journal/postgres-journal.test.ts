@@ -202,6 +202,28 @@ describe.skipIf(postgresUrl === undefined)('a journal', () => {
     expect(observed.dropped).toBe(0);
   });
 
+  test('keeps sums while the disk of PostgreSQL is full, and writes each once', async () => {
+    const { openJournal, client } = await database();
+    const [tables, observed] = [openJournal(), new Observed()];
+    const own = openJournal();
+    open.splice(open.indexOf(own), 1);
+    const journal = new Journal(own, { ...SETTINGS, replica: 'replica' }, observed);
+    add(journal, 'acct_1', 1);
+    await expect.poll(() => pointsOf(tables, 'acct_1')).toBe(1);
+    await client.query(
+      `create function full_disk() returns trigger language plpgsql as
+         $$ begin raise exception 'could not extend file' using errcode = '53100'; end $$;
+       create trigger full_disk before insert on weir_journal for each row execute function full_disk()`,
+    );
+    add(journal, 'acct_1', 10);
+    await expect.poll(() => observed.failed).toBeGreaterThan(0);
+    add(journal, 'acct_1', 100);
+    await client.query('drop trigger full_disk on weir_journal');
+    await expect.poll(() => pointsOf(tables, 'acct_1'), { timeout: 20_000 }).toBe(111);
+    await journal.close();
+    expect(observed.dropped).toBe(0);
+  });
+
   test('drops only the value that PostgreSQL does not accept', async () => {
     const { openJournal } = await database();
     const [tables, observed] = [openJournal(), new Observed()];
