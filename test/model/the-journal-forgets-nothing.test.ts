@@ -20,9 +20,8 @@ const SETUPS: readonly Setup[] = [
 const LARGER: readonly Setup[] = [
   { replicas: 2, limit: 2, faults: { empties: 1, periods: 1, lost: 1 } },
   { replicas: 2, faults: { snapshots: 1, empties: 1, deaths: 1 } },
-  { replicas: 3, limit: 2, faults: { empties: 1, slow: 1 } },
+  { replicas: 3, faults: { empties: 1 } },
   { replicas: 2, faults: { failovers: 2 } },
-  { replicas: 2, faults: { failovers: 1, empties: 1, slow: 1 } },
 ];
 
 const TIMEOUT_MS = 3_600_000;
