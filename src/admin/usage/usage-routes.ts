@@ -57,6 +57,6 @@ function single(value: string | string[] | undefined): string | undefined {
 function unknownText(scope: ScopeName): string {
   const { noun, isPerPrincipal } = scopeNamed(scope);
   return isPerPrincipal
-    ? `This replica does not know the ${noun}: name its Account with ?account=.`
-    : 'This replica does not know the Account: name its Organization with ?organization=.';
+    ? `This replica does not know the ${noun}: name its Account with --account, or ?account=.`
+    : 'This replica does not know the Account: name its Organization with --organization, or ?organization=.';
 }
