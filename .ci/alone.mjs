@@ -22,9 +22,10 @@ const failed = testResults
   .map(({ name }) => relative(process.cwd(), name));
 if (failed.length === 0) end('No file failed, but the run did: see the errors above.');
 if (failed.length > MOST_FILES) end(`${failed.length} files failed. None is run again.`);
-for (const file of failed) {
+const broken = failed.filter((file) => {
   console.log(`\n${file} failed beside other tests. Now it runs alone.`);
   const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', file], { stdio: 'inherit' });
-  if (status !== 0) end(`${file} fails alone, too.`);
-}
+  return status !== 0;
+});
+if (broken.length > 0) end(`\nFail alone, too: ${broken.join(', ')}.`);
 console.log(`\nPassed alone only: ${failed.join(', ')}. Such a test does not bear a busy machine and needs a repair.`);

@@ -122,7 +122,7 @@ describe('a Redis that restarts without its data', () => {
       timeout: 60_000,
     });
     const later = await start(redis.url);
-    expect((await later.send('GET', '/v3/things', { token: TOKEN })).status).toBe(401);
+    await untilStatus([later], TOKEN, 401);
   });
 
   it('is named as the reason why nothing was revoked while it is gone', async () => {
