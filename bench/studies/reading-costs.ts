@@ -16,7 +16,7 @@ const USAGE = { usage: { prompt_tokens: 1, total_tokens: 2 } };
 const word = (index: number) => ({ id: index, delta: { content: `word ${index}` }, finish_reason: null });
 const many = <T>(each: (index: number) => T): T[] => Array.from({ length: 1_000 }, (_, index) => each(index));
 
-/** Bodies of 64 KiB. The aim is for a member near the end, where language models have it. */
+/** Bodies of 64 KiB. The aim is for a member near the end, where language models have it, or near the beginning. */
 const BODIES = [
   { name: 'long-text', hasAim: true, text: padded((pad) => json({ content: pad, ...USAGE })) },
   { name: 'small-objects', hasAim: true, text: padded((pad) => json({ data: many(word), pad, ...USAGE })) },
@@ -27,8 +27,15 @@ const BODIES = [
   },
   {
     name: 'at-the-beginning',
-    hasAim: false,
+    hasAim: true,
     text: padded((pad) => json({ ...USAGE, data: many(word), pad })),
+  },
+  {
+    name: 'in-the-middle',
+    hasAim: false,
+    text: padded((pad) =>
+      json({ before: many(word).slice(500), ...USAGE, behind: many(word).slice(500), pad }),
+    ),
   },
   { name: 'missing', hasAim: false, text: padded((pad) => json({ data: many(word), pad })) },
 ];

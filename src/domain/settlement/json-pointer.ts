@@ -16,6 +16,8 @@ export class JsonPointer {
   readonly keys: readonly Buffer[];
   /** The innermost name between quotation marks; undefined if a document may have it in another form. */
   readonly quoted: Buffer | undefined;
+  /** The outermost name likewise. */
+  readonly outermost: Buffer | undefined;
   /** Whether one of the names may be an index. */
   readonly hasIndex: boolean;
 
@@ -25,8 +27,8 @@ export class JsonPointer {
     const names = text.slice(1).split('/');
     this.names = names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
     this.keys = this.names.map((name) => Buffer.from(name));
-    const last = this.names.at(-1) ?? '';
-    this.quoted = PLAIN.test(last) && !INDEX.test(last) ? Buffer.from(`"${last}"`) : undefined;
+    this.quoted = quotedIfPlain(this.names.at(-1));
+    this.outermost = quotedIfPlain(this.names[0]);
     this.hasIndex = this.names.some((name) => INDEX.test(name));
   }
 
@@ -40,4 +42,8 @@ export class JsonPointer {
     }
     return value;
   }
+}
+
+function quotedIfPlain(name = ''): Buffer | undefined {
+  return PLAIN.test(name) && !INDEX.test(name) ? Buffer.from(`"${name}"`) : undefined;
 }

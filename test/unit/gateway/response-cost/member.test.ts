@@ -1,9 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JsonPointer } from '../../../../src/domain/settlement/json-pointer.ts';
+import { earlyMember } from '../../../../src/gateway/response-cost/early-member.ts';
 import { type Found, pointsIn, pointsInParsed } from '../../../../src/gateway/response-cost/member.ts';
 
 const find = (text: string, pointer: string): Found => pointsIn(Buffer.from(text), new JsonPointer(pointer));
+
+const LONG_TEXT = 'x'.repeat(8_192);
 
 describe('the points of a member', () => {
   test.each<[string, string, Found]>([
@@ -75,12 +78,53 @@ describe('the points of a member', () => {
     );
     const root = fc.dictionary(name, document, { maxKeys: 4 });
     fc.assert(
-      fc.property(root, written, fc.array(name, { minLength: 1, maxLength: 3 }), (value, write, names) => {
-        const text = write(value);
-        const path = `/${names.map((one) => one.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')}`;
-        expect(find(text, path), text).toBe(pointsInParsed(text, new JsonPointer(path)));
-      }),
+      fc.property(
+        root,
+        written,
+        fc.array(name, { minLength: 1, maxLength: 3 }),
+        fc.boolean(),
+        (value, write, names, isLong) => {
+          // Long enough to be read from its beginning as well.
+          const text = write(isLong ? { ...value, '': LONG_TEXT } : value);
+          const path = `/${names.map((one) => one.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')}`;
+          expect(find(text, path), text).toBe(pointsInParsed(text, new JsonPointer(path)));
+        },
+      ),
       { numRuns: 5_000 },
     );
+  });
+
+  test.each<[string, string, Found]>([
+    ['{"usage":{"n":1},"x":"…"}', '/usage/n', 1],
+    ['{ "id": "a", "usage" : { "n" : 1 } , "x":"…"}', '/usage/n', 1],
+    ['{"usage":{"n":1,"m":"}"},"x":"…"}', '/usage/n', 1],
+    ['{"usage":{"n":"1"},"x":"…"}', '/usage/n', 'invalid'],
+    ['{"usage":{"m":1},"x":"…"}', '/usage/n', 'missing'],
+    ['{"usage":{"n":1},"x":"…","usage":{"n":2}}', '/usage/n', 2],
+    ['{"usage":{"n":1},"x":"…","usage":{}}', '/usage/n', 'missing'],
+    ['{"usage":{"n":1,"n":2},"x":"…"}', '/usage/n', 2],
+    ['{"a":{"usage":{"n":1}},"x":"…"}', '/usage/n', 'missing'],
+    ['{"a":{"b":1,"usage":{"n":1}},"x":"…"}', '/usage/n', 'missing'],
+    ['{"a":"\\"usage\\":{","x":"…"}', '/usage/n', 'missing'],
+    ['{"a":"usage","x":"…"}', '/usage/n', 'missing'],
+    ['{"a":["usage"],"n":1,"x":"…"}', '/n', 1],
+    ['{"usage":{"n":1},"x":"…"}\n{"m":2}\n', '/usage/n', 'missing'],
+    ['{"usage":{"n":1},"x":"…"}\n{"usage":{"n":2}}\n', '/usage/n', 2],
+    ['{"usage":{"n":1,"y":"…"}}', '/usage/n', 1],
+  ])('at the beginning of a long text: %s at %s are %s', (text, pointer, found) => {
+    expect(find(text.replace('…', LONG_TEXT), pointer)).toBe(found);
+  });
+
+  test('at the beginning are found without a look at what follows', () => {
+    const words = Array.from({ length: 50_000 }, (_, index) => ({ index }));
+    const [early, late] = [
+      { usage: 1, words },
+      { words, usage: 1 },
+    ].map((value) => Buffer.from(JSON.stringify(value)));
+    const pointer = new JsonPointer('/usage');
+    expect([early, late].map((text) => earlyMember(text as Buffer, pointer))).toEqual([
+      '{"usage":1}',
+      undefined,
+    ]);
   });
 });
