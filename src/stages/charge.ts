@@ -4,7 +4,7 @@ import { US_PER_SECOND } from '../domain/clock.ts';
 import { NEAR_LIMIT_SHARE } from '../domain/limits/rows.ts';
 import { Refusal } from '../domain/problems.ts';
 import { Hold } from '../store/in-flight/held-slots.ts';
-import type { BucketState, Charge, Decision, Store } from '../store/store.ts';
+import { type BucketState, type Charge, costIn, type Decision, type Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { limitText } from './buckets/limit-text.ts';
 import { fillingOf, forEachState, namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
@@ -62,7 +62,7 @@ function chargedBy(decision: Decision, { request, store, due, asked, buckets }: 
   request.asked = asked;
   // It is most likely served, so it counts here until it ends. What a part of the limits has admitted counts already.
   if (decision.outcome === 'uncounted') store.slots.take(asked);
-  return chargedOf(due, asked.cost, decision, buckets);
+  return chargedOf(due, asked, decision, buckets);
 }
 
 function onlyNamed(due: PayerBuckets, names: readonly string[] | undefined): PayerBuckets {
@@ -72,7 +72,7 @@ function onlyNamed(due: PayerBuckets, names: readonly string[] | undefined): Pay
 
 function chargedOf(
   due: PayerBuckets,
-  cost: number,
+  { cost, heldMs }: Charge,
   decision: Decision,
   { fields, lastRefusals }: ChargeDependencies['buckets'],
 ): Charged {
@@ -84,7 +84,8 @@ function chargedOf(
   const { policy, rateLimit } = rateLimitFields(due, decision.buckets);
   if (decision.outcome === 'admitted') {
     const { nearLimit, shadowDenied } = remarks(due, decision.buckets);
-    const filling = fillingOf(due.buckets, decision.buckets);
+    const states = heldMs === undefined ? decision.buckets : beforeHold(due.buckets, decision.buckets, cost);
+    const filling = fillingOf(due.buckets, states);
     return { outcome: 'admitted', policy, rateLimit, plan, unknownPlan, nearLimit, shadowDenied, filling };
   }
   const { degraded } = decision;
@@ -111,6 +112,15 @@ function chargedOf(
     // A part of a limit is not the limit.
     filling: degraded === undefined ? fillingOf(due.buckets, decision.buckets) : undefined,
   };
+}
+
+/** Without the points of a decision that a program holds: what it has cost shows when the next one is made. */
+function beforeHold(buckets: readonly PayerBucket[], states: readonly BucketState[], cost: number) {
+  return states.map((state, index) => {
+    const bucket = buckets[index];
+    if (bucket?.counts !== 'points') return state;
+    return { ...state, remaining: Math.min(bucket.limit, state.remaining + costIn(bucket, cost)) };
+  });
 }
 
 /** Which buckets an admitted request nearly emptied, and which shadow limits would have refused it. */

@@ -14,7 +14,7 @@ import type { RequestHead } from '../http/message/head/field-section.ts';
 import type { TokenFault } from '../identity/identity.ts';
 import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
-import type { Charge, Decision, UncountedReason } from '../store/store.ts';
+import type { Charge, Decision, Settled, UncountedReason } from '../store/store.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
 import type { Filling, NamedLimit } from './buckets/payer-bucket.ts';
 import type { Identified } from './identify.ts';
@@ -185,6 +185,8 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
   asked: Charge | undefined = undefined;
   /** Points that the request has cost in the end; undefined until it is settled. */
   settledCost: number | undefined = undefined;
+  /** What the store answers to the settlement, for one receiver; undefined if the request has cost what it was charged. */
+  settling: Awaitable<Settled> | undefined = undefined;
   /** When the store was called, by `performance.now()`. */
   chargeAskedMs: number | undefined = undefined;
   chargeMs: number | undefined = undefined;

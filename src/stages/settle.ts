@@ -32,5 +32,5 @@ function apply(request: RequestContext, store: Store, cost: number, refundsReque
   request.settledCost = cost;
   if (cost === charge.cost && !refundsRequests) return;
   const { chargedAtUs } = decision;
-  void store.settle({ charge, chargedAtUs, cost, refundsRequests, id: settlementId() });
+  request.settling = store.settle({ charge, chargedAtUs, cost, refundsRequests, id: settlementId() });
 }

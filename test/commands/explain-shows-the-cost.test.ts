@@ -158,6 +158,14 @@ describe('weir explain', () => {
     expect(stdout).toMatch(/charged to account-write of acct_1: 50 points in 1 min\n/);
   });
 
+  it('the kind of a further method is its own', async () => {
+    const paths = { '/v3/files': { additionalOperations: { COPY: {} } } };
+    const openapi = { openapi: '3.2.0', info: { title: 'files', version: '1' }, paths };
+    const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', openapi });
+    const { stdout } = await runHere(() => explainCommand('COPY', '/v3/files', { config: file }));
+    expect(stdout).toMatch(/kind +write\n/);
+  });
+
   it('a settlement is explained and listed', async () => {
     const list = [
       {

@@ -7,7 +7,7 @@ import { LIVE_LIMITS } from '../../facts/live-limits.ts';
 import { REVOCATIONS } from '../../facts/revocation-message.ts';
 import { SharedClock } from '../../facts/shared-clock.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
-import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
+import { kindOf } from '../../operations/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
 import { openShared } from '../../store/open.ts';
 import { print, printError, printJson, shownPlace } from '../print.ts';
@@ -170,7 +170,7 @@ function operationLines(
     ];
   }
   const { method, path, writtenAt, costWrittenAt } = operation;
-  const byMethod = kind === KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
+  const byMethod = kind === kindOf(method);
   return [
     ['operation', `${id} (${method} ${path}), ${shownPlace(writtenAt)}`],
     ['cost', `${points}, ${costWrittenAt === undefined ? 'by default' : shownPlace(costWrittenAt)}`],

@@ -1,9 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { andThen } from '../../domain/awaitable.ts';
 import { pace } from '../../domain/pace.ts';
-import type { Filling } from '../../stages/buckets/payer-bucket.ts';
+import { type Filling, fillingOf } from '../../stages/buckets/payer-bucket.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import type { Claim, Claims } from '../../store/shared-store.ts';
+import type { Settled } from '../../store/store.ts';
 import { quietly } from '../log/process-output.ts';
 import type { Deliveries, NotificationObserver } from './deliveries.ts';
 
@@ -47,15 +49,23 @@ export class Notifications {
   }
 
   requestFinished(context: RequestContext): void {
-    const { charged } = context;
+    const { charged, settling } = context;
     if (charged === undefined || charged.outcome === 'uncounted') return;
-    for (const filling of charged.filling ?? []) this.#notice(filling, context);
+    if (settling === undefined) this.#noticeAll(charged.filling, context);
+    else
+      andThen(settling, (settled) =>
+        this.#noticeAll(fillingAfter(settled, context, charged.filling), context),
+      );
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#asking);
     await this.#parts.deliveries?.close();
     this.#parts.claims?.close();
+  }
+
+  #noticeAll(all: readonly Filling[] | undefined, context: RequestContext): void {
+    for (const filling of all ?? []) this.#notice(filling, context);
   }
 
   #notice(filling: Filling, context: RequestContext): void {
@@ -120,6 +130,13 @@ export class Notifications {
       return undefined;
     }
   }
+}
+
+/** What the limits hold once the request costs what it has cost in the end. */
+function fillingAfter(settled: Settled, { due }: RequestContext, reserved: readonly Filling[] | undefined) {
+  if (settled.outcome === 'dropped' || due === undefined) return reserved;
+  const states = settled.buckets.map((state) => state && { ...state, retryAfterUs: 0 });
+  return fillingOf(due.buckets, states);
 }
 
 function claimOf({ percent, bucket, owner }: Filling, tag: string): Claim {

@@ -61,6 +61,17 @@ describe.each([
     expect([await left(ACCOUNT, 'tokens'), await left(ACCOUNT, 'calls')]).toEqual([10_000, 50]);
   });
 
+  it('is reported to operators by what it has cost, once the next one is made', async () => {
+    const { gateway, hold, settle } = await startHolding(newStore(), { notifications: { log: true } });
+    const noticed = () =>
+      linesOf(gateway, 'limit.reached').map(({ bucket, percent, used }) => ({ bucket, percent, used }));
+    await settle(await hold(ACCOUNT, 9_000), 812);
+    await settle(await hold(ACCOUNT, 9_000), 8_000);
+    expect(noticed()).toEqual([]);
+    await hold(ACCOUNT, 1_000);
+    await expect.poll(noticed, SOON).toEqual([{ bucket: 'tokens', percent: 80, used: 8_812 }]);
+  });
+
   it('is a request in flight until it is settled', async () => {
     const { decide, hold, settle } = await startHolding(newStore());
     const receipts = [await hold(ACCOUNT, 1), await hold(ACCOUNT, 1)];

@@ -97,12 +97,18 @@ it.each([
   [429, '1', 990],
   [503, '1', 990],
   [429, undefined, 49],
+  // A date has whole seconds, so this one is a second away at least.
+  [429, 'a date in two seconds', 990],
 ])('after a %i with Retry-After %s nothing is sent before that', async (status, after, leastMs) => {
-  const fields = after === undefined ? {} : { 'Retry-After': after };
-  const { add, receiver, counts } = await open((index) => (index === 0 ? { status, fields } : 204));
-  await add();
+  const { add, receiver, counts } = await open((index) => {
+    if (index > 0) return 204;
+    const isDate = after?.startsWith('a date') === true;
+    const value = isDate ? new Date(Date.now() + 2_000).toUTCString() : after;
+    return { status, fields: value === undefined ? {} : { 'Retry-After': value } };
+  });
+  await add(EVENT, Date.now() + 60_000);
   await expect.poll(() => counts, WITHIN).toEqual({ retried: 1 });
-  await add();
+  await add(EVENT, Date.now() + 60_000);
   await expect.poll(() => counts, WITHIN).toEqual({ retried: 1, delivered: 2 });
   const [refused, ...others] = receiver.calls.map(({ atMs }) => atMs);
   for (const atMs of others) expect(atMs - (refused ?? 0)).toBeGreaterThanOrEqual(leastMs);
