@@ -1,7 +1,7 @@
 import { hourOf, type RefusalIdentity } from './id-index.ts';
 
 /** Refusals that share a key. */
-const PER_KEY = 128;
+const PER_KEY = 512;
 
 /** Lines by the key that they are written to. */
 export class Lines {

@@ -3,21 +3,20 @@ import { randomInt } from 'node:crypto';
 import type { Payer } from '../../domain/caller.ts';
 import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { costAtAdmission, type Denied, type RequestContext } from '../../stages/request-context.ts';
+import { DailyRoom } from './daily-room.ts';
 import type { Question } from './fills.ts';
-import { ENTRY_BYTES, HOUR_MS, hourOf, writeEntry } from './id-index.ts';
+import { ENTRY_BYTES, HOUR_MS, hourOf, type RefusalIdentity } from './id-index.ts';
+import { type IdsByHour, PendingIds } from './pending-ids.ts';
 
-/** Refusals that wait to be written, and ids of requests that do: of a flood while Redis is away. Beyond, they are only counted. */
+/** Refusals and callers that wait to be written: of a flood while Redis is away. Beyond, they are only counted. */
 const MOST_REFUSALS = 50_000;
-const MOST_ID_BYTES = 500_000 * ENTRY_BYTES;
-const FIRST_ID_BYTES = 256 * ENTRY_BYTES;
+
+/** Callers and buckets that are remembered at a time: a flood of new ones does not fill the memory. */
+const MOST_REMEMBERED = 50_000;
 
 /** Requests that are refused for the same reason share a refusal for a window of their bucket, but not for longer. */
 const LONGEST_SHARED_MS = 60_000;
 const SHORTEST_SHARED_MS = 1_000;
-
-/** What a replica writes within a day, in bytes: so much of Redis a flood can take. */
-const MOST_WRITTEN = 256 * 1_048_576;
-const HOURS = 24;
 
 /** A refusal that is to be written. */
 export interface PendingRefusal extends Question {
@@ -29,10 +28,18 @@ export interface PendingRefusal extends Question {
   readonly limited: PayerBucket | undefined;
 }
 
+/** A further caller that is refused for the same reason. */
+export interface PendingCaller extends RefusalIdentity {
+  /** The number of the refusal that explains it. */
+  readonly of: number;
+  readonly atMs: number;
+  readonly payer: Payer | undefined;
+}
+
 interface Pending {
   readonly refusals: readonly PendingRefusal[];
-  /** By hour: entries of requests. */
-  readonly ids: readonly (readonly [hour: number, entries: Buffer])[];
+  readonly callers: readonly PendingCaller[];
+  readonly ids: IdsByHour;
   /** Requests that cannot be found by their ids. */
   readonly unfindable: number;
 }
@@ -41,16 +48,19 @@ interface Shared {
   readonly number: number;
   readonly limit: number;
   readonly untilMs: number;
+  readonly payer: Payer | undefined;
+  /** Numbers of further callers. */
+  readonly callers: Map<string, number>;
 }
 
 export class RefusalLog {
   readonly #nowMs: () => number;
-  /** By operation, then by bucket, then by owner and principal: short keys, because a flood asks for one with each request. */
+  /** By operation, then by bucket, then by owner: short keys, because a flood asks for one with each request. */
   readonly #shared = new Map<string, Map<string, Map<string, Shared>>>();
-  readonly #writtenBytes = new Map<number, number>();
+  readonly #room = new DailyRoom();
+  readonly #ids = new PendingIds();
   #refusals: PendingRefusal[] = [];
-  /** By hour: the entries of requests, in a buffer that is longer than they are. */
-  #ids = new Map<number, { bytes: Buffer; length: number }>();
+  #callers: PendingCaller[] = [];
   #next = 0;
   #unfindable = 0;
   #isTight = false;
@@ -68,53 +78,92 @@ export class RefusalLog {
     if (refusal?.status !== 429 || charged?.outcome !== 'denied' || operation === undefined) return;
     const payer = context.caller ?? context.publicClient;
     const atMs = this.#nowMs();
-    const known = this.#sharedBy(operation.id, charged.bucket);
-    const { owner, limit } = charged;
-    const key = payer?.principal === undefined ? owner : `${owner} ${payer.principal.id}`;
-    let shared = known.get(key);
-    if (shared === undefined || atMs >= shared.untilMs || shared.limit !== limit) {
-      if (this.#refusals.length >= MOST_REFUSALS) {
-        this.#unfindable += 1;
-        return;
-      }
-      shared = { number: this.#next, limit, untilMs: this.#sharedUntil(atMs, charged.windowSeconds) };
-      this.#next += 1;
-      known.set(key, shared);
-      this.#refusals.push(this.#pending(context, charged, atMs, shared.number));
-    }
-    this.#addId(requestId, atMs, shared.number);
+    const shared = this.#sharedFor(context, operation.id, charged, atMs);
+    if (shared === undefined) return;
+    const number = isSameCaller(shared.payer, payer)
+      ? shared.number
+      : this.#furtherCaller(shared, payer, atMs);
+    if (number === undefined) return;
+    const isAdded = this.#ids.add(requestId, { atMs, processTag: this.processTag, number });
+    if (!isAdded) this.#unfindable += 1;
+  }
+
+  /** Undefined if too many wait. */
+  #sharedFor(context: RequestContext, operation: string, charged: Denied, atMs: number): Shared | undefined {
+    const payer = context.caller ?? context.publicClient;
+    const known = this.#sharedBy(operation, charged.bucket);
+    const { owner, limit, windowSeconds } = charged;
+    const key = `${owner} ${payer?.hashTag}`;
+    const shared = known.get(key);
+    if (shared !== undefined && atMs < shared.untilMs && shared.limit === limit) return shared;
+    if (this.#isFull()) return undefined;
+    const number = this.#nextNumber();
+    const made = {
+      number,
+      limit,
+      untilMs: this.#sharedUntil(atMs, windowSeconds),
+      payer,
+      callers: new Map(),
+    };
+    if (known.size >= MOST_REMEMBERED) known.clear();
+    known.set(key, made);
+    this.#refusals.push(this.#pending(context, charged, atMs, number));
+    return made;
+  }
+
+  /** Its number. Undefined if too many wait. */
+  #furtherCaller(
+    { number: of, callers }: Shared,
+    payer: Payer | undefined,
+    atMs: number,
+  ): number | undefined {
+    const key = `${payer?.principal?.id} ${payer?.account ?? payer?.address}`;
+    const known = callers.get(key);
+    if (known !== undefined) return known;
+    if (this.#isFull()) return undefined;
+    const number = this.#nextNumber();
+    if (callers.size >= MOST_REMEMBERED) callers.clear();
+    callers.set(key, number);
+    this.#callers.push({ processTag: this.processTag, number, of, atMs, payer });
+    return number;
+  }
+
+  /** Counts a request that cannot be found, if too many refusals wait. */
+  #isFull(): boolean {
+    const isFull = this.#refusals.length + this.#callers.length >= MOST_REFUSALS;
+    if (isFull) this.#unfindable += 1;
+    return isFull;
+  }
+
+  #nextNumber(): number {
+    const number = this.#next;
+    this.#next += 1;
+    return number;
   }
 
   /** Takes what is to be written. Requests are only counted if this replica has written too much within a day. */
   take(): Pending {
     const nowMs = this.#nowMs();
     this.#forget(nowMs);
-    const refusals = this.#refusals;
-    const ids = [...this.#ids].map(([hour, { bytes, length }]) => [hour, bytes.subarray(0, length)] as const);
+    const [refusals, callers] = [this.#refusals, this.#callers];
+    const ids = this.#ids.take();
     this.#refusals = [];
-    this.#ids = new Map();
-    const [written, most] = this.#writtenIn(hourOf(nowMs));
+    this.#callers = [];
+    const { written, most } = this.#room.in(hourOf(nowMs));
     // Before the room ends, refusals are shared for longer, so that it is left for ids.
     this.#isTight = written >= most / 2;
     const unfindable = this.#unfindable;
     this.#unfindable = 0;
-    if (written < most) return { refusals, ids, unfindable };
+    if (written < most) return { refusals, callers, ids, unfindable };
     const lost = ids.reduce((sum, [, { length }]) => sum + length / ENTRY_BYTES, 0);
-    return { refusals: [], ids: [], unfindable: unfindable + lost };
+    return { refusals: [], callers: [], ids: [], unfindable: unfindable + lost };
   }
 
   /** Keeps what could not be written, for the next time. */
-  keep({ refusals, ids, unfindable }: Pending): void {
+  keep({ refusals, callers, ids, unfindable }: Pending): void {
     this.#refusals = [...refusals, ...this.#refusals].slice(0, MOST_REFUSALS);
-    this.#unfindable += unfindable;
-    for (const [hour, bytes] of ids) {
-      if (bytes.length === 0) continue;
-      const { bytes: newer, length } = this.#ids.get(hour) ?? { bytes, length: 0 };
-      const all = Buffer.concat([bytes, newer.subarray(0, length)]);
-      const kept = all.subarray(0, MOST_ID_BYTES);
-      this.#unfindable += (all.length - kept.length) / ENTRY_BYTES;
-      this.#ids.set(hour, { bytes: kept, length: kept.length });
-    }
+    this.#callers = [...callers, ...this.#callers].slice(0, MOST_REFUSALS);
+    this.#unfindable += unfindable + this.#ids.keep(ids);
   }
 
   #sharedBy(operation: string, bucket: string): Map<string, Shared> {
@@ -139,38 +188,9 @@ export class RefusalLog {
     return Math.min(atMs + Math.min(LONGEST_SHARED_MS, windowMs), hourEndMs);
   }
 
-  #addId(requestId: string, atMs: number, number: number): void {
-    const hour = hourOf(atMs);
-    let ids = this.#ids.get(hour);
-    if (ids === undefined) {
-      ids = { bytes: Buffer.allocUnsafe(FIRST_ID_BYTES), length: 0 };
-      this.#ids.set(hour, ids);
-    }
-    if (ids.length + ENTRY_BYTES > ids.bytes.length) {
-      if (ids.length >= MOST_ID_BYTES) {
-        this.#unfindable += 1;
-        return;
-      }
-      ids.bytes = Buffer.concat([ids.bytes, Buffer.allocUnsafe(ids.bytes.length + FIRST_ID_BYTES)]);
-    }
-    writeEntry(ids.bytes, ids.length, requestId, { atMs, processTag: this.processTag, number });
-    ids.length += ENTRY_BYTES;
-  }
-
   /** Counts bytes that were written. */
   written(bytes: number): void {
-    const hour = hourOf(this.#nowMs());
-    this.#writtenBytes.set(hour, (this.#writtenBytes.get(hour) ?? 0) + bytes);
-  }
-
-  /** In one hour a replica writes at most half of what it may still write, so that a flood leaves room for others. */
-  #writtenIn(hour: number): readonly [bytes: number, most: number] {
-    let earlier = 0;
-    for (const [of, bytes] of this.#writtenBytes) {
-      if (of <= hour - HOURS) this.#writtenBytes.delete(of);
-      else if (of !== hour) earlier += bytes;
-    }
-    return [this.#writtenBytes.get(hour) ?? 0, (MOST_WRITTEN - earlier) / 2];
+    this.#room.written(hourOf(this.#nowMs()), bytes);
   }
 
   #pending(context: RequestContext, charged: Denied, atMs: number, number: number): PendingRefusal {
@@ -197,4 +217,11 @@ export class RefusalLog {
       limited,
     };
   }
+}
+
+function isSameCaller(a: Payer | undefined, b: Payer | undefined): boolean {
+  return (
+    a === b ||
+    (a?.principal?.id === b?.principal?.id && a?.account === b?.account && a?.address === b?.address)
+  );
 }

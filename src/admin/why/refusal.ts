@@ -78,6 +78,13 @@ export type Fill = Static<typeof fill>;
 
 const asFill = matching(fill);
 
+const caller = Type.Tuple([Type.Literal('of'), amount, id, id, id]);
+
+const asCaller = matching(caller);
+
+/** Who was refused. */
+export type RefusedCaller = Pick<Refusal, 'principal' | 'account' | 'address'>;
+
 /** A refusal, and what each replica had admitted. */
 export interface FoundRefusal {
   readonly refusal: Refusal;
@@ -98,6 +105,28 @@ export function limitPart(limit: OfLimit): string {
   const values = (Object.keys(ofLimit) as (keyof OfLimit)[]).map((member) => limit[member] ?? 0);
   while (values.at(-1) === 0) values.pop();
   return `,${JSON.stringify(values).slice(1)}\n`;
+}
+
+/** The line of a further caller that is refused for the same reason. */
+export function callerLine(
+  number: number,
+  of: number,
+  { principal, account, address }: RefusedCaller,
+): string {
+  return `[${number},"of",${of},${JSON.stringify(principal)},${JSON.stringify(account)},${JSON.stringify(address)}]\n`;
+}
+
+/** Undefined if no line is of a further caller with this number. */
+export function readCaller(
+  lines: string,
+  number: number,
+): (RefusedCaller & { readonly of: number }) | undefined {
+  const at = `\n${lines}`.indexOf(`\n[${number},"of",`);
+  if (at === -1) return undefined;
+  const found = asCaller(listIn(lines.slice(at).split('\n', 1).join()).slice(1));
+  if (found === undefined) return undefined;
+  const [, of, principal, account, address] = found;
+  return { of, principal, account, address };
 }
 
 /** @param rows as JSON */

@@ -19,8 +19,9 @@ interface FilledBy {
 export type ShownRefusal = ReturnType<typeof shownRefusal>;
 
 export function shownRefusal(requestId: string, found: WhyRefused) {
-  const { refusal, atMs } = found;
-  const { operation, principal, account, address, cost, replica, degraded, retryAfterMs } = refusal;
+  const { refusal, atMs, caller } = found;
+  const { principal, account, address } = caller;
+  const { operation, cost, replica, degraded, retryAfterMs } = refusal;
   const used =
     refusal.scope === undefined || degraded !== undefined ? null : refusal.limit - refusal.remaining;
   const filledBy = filledByOf(found);

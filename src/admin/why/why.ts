@@ -1,5 +1,6 @@
 /** Why requests were refused, for a day, whichever replica refused them. */
 import { setTimeout } from 'node:timers/promises';
+import type { Payer } from '../../domain/caller.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { pace } from '../../domain/pace.ts';
 import type { Ignored } from '../../facts/ignored.ts';
@@ -9,12 +10,26 @@ import type { RequestContext } from '../../stages/request-context.ts';
 import type { Archive, Board } from '../../store/shared-store.ts';
 import { answered } from '../fleet/boards.ts';
 import { Answers } from './answers.ts';
-import type { Question } from './fills.ts';
-import { HOUR_MS, hourOf, IdIndex, KEPT_HOURS, LIFE_MS, type RefusedId } from './id-index.ts';
+import {
+  HOUR_MS,
+  hourOf,
+  IdIndex,
+  KEPT_HOURS,
+  LIFE_MS,
+  type RefusalIdentity,
+  type RefusedId,
+} from './id-index.ts';
 import { LimitParts } from './limit-parts.ts';
 import { keyOf, Lines } from './lines.ts';
 import { Questions } from './questions.ts';
-import { callerPart, type FoundRefusal, readLines } from './refusal.ts';
+import {
+  callerLine,
+  callerPart,
+  type FoundRefusal,
+  type RefusedCaller,
+  readCaller,
+  readLines,
+} from './refusal.ts';
 import { type PendingRefusal, RefusalLog } from './refusal-log.ts';
 
 const MOST_FOUND = 10;
@@ -30,10 +45,12 @@ export interface WhySources {
   /** Where the files set the limit of a bucket. */
   writtenAt(bucket: PayerBucket): Promise<string | undefined>;
   readonly ignored: Pick<Ignored, 'add'>;
+  /** Requests were refused that cannot be found by their ids. */
+  unfindable(count: number): void;
 }
 
 /** A request that was refused, and why. */
-export type WhyRefused = FoundRefusal & Pick<RefusedId, 'atMs'>;
+export type WhyRefused = FoundRefusal & Pick<RefusedId, 'atMs'> & { readonly caller: RefusedCaller };
 
 export class Why {
   readonly #sources: WhySources;
@@ -96,9 +113,13 @@ export class Why {
   }
 
   async #read(id: RefusedId): Promise<WhyRefused | undefined> {
-    const lines = await this.#archive.read(keyOf(id, hourOf(id.atMs)));
-    const found = readLines(lines.toString(), id.number);
-    return found && { ...found, atMs: id.atMs };
+    const hour = hourOf(id.atMs);
+    const read = async (one: RefusalIdentity) => (await this.#archive.read(keyOf(one, hour))).toString();
+    const lines = await read(id);
+    const caller = readCaller(lines, id.number);
+    const of = { ...id, number: caller?.of ?? id.number };
+    const found = readLines(keyOf(of, hour) === keyOf(id, hour) ? lines : await read(of), of.number);
+    return found && { ...found, atMs: id.atMs, caller: caller ?? found.refusal };
   }
 
   async #run(): Promise<void> {
@@ -116,17 +137,19 @@ export class Why {
   }
 
   async #writeAll(): Promise<void> {
-    const { refusals, ids, unfindable } = this.#log.take();
+    const { refusals, callers, ids, unfindable } = this.#log.take();
     const lines = new Lines();
     this.#parts.forget();
     for (const one of refusals) {
       const part = this.#parts.of(one);
       lines.add(one, callerText(one) + (typeof part === 'string' ? part : await part));
     }
+    for (const one of callers) lines.add(one, callerLine(one.number, one.of, idsOf(one.payer)));
     const asked = await this.#questions.exchange(refusals.filter(({ limited }) => limited !== undefined));
     await this.#answers.add(lines, asked);
     const failed = await this.#append(lines.byKey);
-    const isFailed = (one: Question) => failed.size > 0 && failed.has(keyOf(one, hourOf(one.atMs)));
+    const isFailed = (one: RefusalIdentity & { readonly atMs: number }) =>
+      failed.size > 0 && failed.has(keyOf(one, hourOf(one.atMs)));
     const late = ids.map(async ([hour, entries]) => {
       this.#log.written(entries.length);
       return [hour, await this.#index.add(hour, entries)] as const;
@@ -134,6 +157,7 @@ export class Why {
     const isCounted = await this.#count(unfindable);
     this.#log.keep({
       refusals: refusals.filter(isFailed),
+      callers: callers.filter(isFailed),
       ids: await Promise.all(late),
       unfindable: isCounted ? 0 : unfindable,
     });
@@ -145,9 +169,10 @@ export class Why {
   async #count(unfindable: number): Promise<boolean> {
     if (unfindable === 0) return true;
     const name = `${hourOf(this.#sources.nowMs())}:${UNFINDABLE}`;
-    return (
-      (await answered(this.#archive.append(name, Buffer.from(`${unfindable}\n`), LIFE_MS))) !== undefined
-    );
+    const length = await answered(this.#archive.append(name, Buffer.from(`${unfindable}\n`), LIFE_MS));
+    if (length === undefined) return false;
+    this.#sources.unfindable(unfindable);
+    return true;
   }
 
   /** Returns the keys that could not be written. */
@@ -170,10 +195,16 @@ function callerText({ payer, charged, number, atMs, owner }: PendingRefusal): st
   return callerPart(number, {
     atMs,
     owner,
-    principal: payer?.principal?.id ?? null,
-    account: payer?.account ?? null,
-    address: payer?.address ?? null,
+    ...idsOf(payer),
     remaining: charged.remaining,
     retryAfterMs: Math.ceil(charged.retryAfterUs / 1_000),
   });
+}
+
+function idsOf(payer: Payer | undefined): RefusedCaller {
+  return {
+    principal: payer?.principal?.id ?? null,
+    account: payer?.account ?? null,
+    address: payer?.address ?? null,
+  };
 }

@@ -186,6 +186,9 @@ const METRICS = {
     'Messages, records and summaries in Redis that were ignored, by kind and reason.',
     { kind: SHARED_KINDS, reason: IGNORED_REASONS },
   ),
+  weir_refusals_unfindable_total: counter(
+    'Requests with a 429 that weir why cannot find, because a flood had more than Weir keeps.',
+  ),
   weir_share_replicas: reading('Replicas that limits are divided by while the store does not answer.'),
   weir_share_replicas_age_seconds: reading('Time since the replicas were counted. Missing before that.'),
   weir_clock_offset_seconds: reading("How far this replica's clock is ahead of the clock of Redis."),

@@ -62,6 +62,8 @@ export interface Metrics
   /** Shows the age of the oldest count that is not in the journal, and whether counts are being put back. They are read at each scrape. */
   showJournal(lagSeconds: () => number, isRecovering: () => boolean): void;
   /** Adds OpenTelemetry's HTTP metrics. To be called once. */
+  /** Requests with a 429 cannot be found by their ids. */
+  refusalsUnfindable(count: number): void;
   openHttp(): HttpMetrics;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
@@ -130,6 +132,7 @@ export function createMetrics(identity: Settings['identity']): Metrics {
       table.weir_journal_lag_seconds(lagSeconds);
       table.weir_journal_recovering(() => (isRecovering() ? 1 : 0));
     },
+    refusalsUnfindable: (count) => table.weir_refusals_unfindable_total.add(count),
     showInFlight: (slots) => table.weir_requests_in_flight(() => slots.byBucket()),
     openHttp: () => new HttpMetrics(registry),
     contentType: registry.contentType,

@@ -12,12 +12,19 @@ export function runWhy(
   const shared = sharing.store;
   const nowMs = () => clock.nowMs();
   const { replica } = store.slots;
+  let isLogged = false;
   const sources = {
     charges,
     nowMs,
     rows: () => buckets.limits.rows,
     writtenAt: (bucket: Parameters<WhySources['writtenAt']>[0]) => limits.writtenAt(bucket),
     ignored: new Ignored('summary', metrics, log),
+    unfindable(count: number) {
+      metrics.refusalsUnfindable(count);
+      if (isLogged) return;
+      isLogged = true;
+      log.warn({ count }, 'weir why does not find all refused requests: a flood had more than is kept');
+    },
   };
   const archive = shared?.openArchive('refusals') ?? openMemoryArchive(nowMs);
   return new Why(replica, sources, archive, shared?.openBoard('refused', replica));

@@ -13,10 +13,16 @@ const NOW_MS = 1_795_638_490_658;
 
 const refusal = new Refusal('RateLimitExceeded', 'full');
 
-function refused(account: string, requestId: string): RequestContext {
+function refused(account: string, requestId: string, principal = `of ${account}`): RequestContext {
   const bucket = { bucket: 'account-read', limit: 500, windowSeconds: 5 };
-  return Object.assign(requestOf(account, 'org_1'), {
+  const request = requestOf(account, 'org_1');
+  const caller = request.caller && {
+    ...request.caller,
+    principal: { ...request.caller.principal, id: principal },
+  };
+  return Object.assign(request, {
     requestId,
+    caller,
     refusal,
     operation: { ...LIST, id: 'listCustomerPayments' },
     charged: {
@@ -60,7 +66,7 @@ function open(): { readonly why: Why; readonly archive: Archive; written(): numb
   return { why: openOn(archive), archive, written: () => bytes };
 }
 
-function openOn(archive: Archive): Why {
+function openOn(archive: Archive, unfindable: (count: number) => void = () => {}): Why {
   const why = new Why(
     'replica-1',
     {
@@ -69,6 +75,7 @@ function openOn(archive: Archive): Why {
       rows: () => [],
       writtenAt: async () => '/etc/weir/limits.yaml:112',
       ignored: { add() {} },
+      unfindable,
     },
     archive,
     undefined,
@@ -90,6 +97,33 @@ it('refusals of one caller take 16 bytes each, and refusals of different callers
     { refusal: { owner: 'acct_of_a_customer_899' } },
   ]);
   expect(many.written() / 900).toBeLessThan(300);
+});
+
+it('ten thousand callers of one Account share an explanation, and each request is found with its own caller', async () => {
+  const { why, written } = open();
+  for (let index = 0; index < 10_000; index++)
+    why.requestFinished(refused('acct_1', `request-${index}`, `svc_${index}`));
+  for (const index of [0, 1, 511, 512, 9_999]) {
+    expect(await why.find(`request-${index}`)).toMatchObject([
+      {
+        caller: { principal: `svc_${index}`, account: 'acct_1', address: null },
+        refusal: { principal: 'svc_0', owner: 'acct_1', limit: 500 },
+      },
+    ]);
+  }
+  expect(written() / 10_000).toBeLessThan(75);
+});
+
+it('requests that cannot be found are counted once they are recorded', async () => {
+  let unfindable = 0;
+  const memory = openMemoryArchive(() => NOW_MS);
+  const why = openOn(memory, (count) => {
+    unfindable += count;
+  });
+  for (let index = 0; index < 50_007; index++) why.requestFinished(refused('acct_1', 'r', `svc_${index}`));
+  await why.find('nobody');
+  expect(unfindable).toBe(7);
+  expect(await why.unfindable()).toBe(7);
 });
 
 it('every request of a flood of ten thousand callers is found, also those that waited while Redis was away', async () => {
