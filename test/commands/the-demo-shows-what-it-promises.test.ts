@@ -186,13 +186,17 @@ it('every busy port is reported with its option before anything starts, and the 
   const port = new URL(gateway.url).port;
   const { code, stderr } = await runWeir(['demo', '--port', port, '--upstream', platform.url], {
     WEIR_ADMIN_PORT: '0',
+    npm_lifecycle_event: 'test',
   });
   expect(code).toBe(1);
   expect(stderr).toContain(`Port ${port} on 127.0.0.1, for the gateway, is in use`);
   expect(stderr).toContain(`Port ${new URL(platform.url).port} on 127.0.0.1, for the platform, is in use`);
   expect(stderr).not.toContain('    at ');
-  const [, options = ''] = /^With free ports: npm start -- (.*)$/m.exec(stderr) ?? [];
+  const [, options = ''] = /^With free ports: node \S+ demo (.*)$/m.exec(stderr) ?? [];
   expect(options).toMatch(/^--port \d+ --upstream http:\/\/127\.0\.0\.1:\d+$/);
+  const started = { WEIR_ADMIN_PORT: '0', npm_lifecycle_event: 'start' };
+  const again = await runWeir(['demo', '--port', port, '--upstream', platform.url], started);
+  expect(again.stderr).toMatch(/^With free ports: npm start -- --port \d+ /m);
   const demo = await startDemo('--no-traffic', ...options.split(' '));
   demo.process.kill('SIGKILL');
 });

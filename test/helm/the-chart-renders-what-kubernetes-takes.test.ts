@@ -15,16 +15,26 @@ describeChart('the chart', () => {
 
   it.each(CASES)('%s: every manifest is valid for Kubernetes, with no unknown key', (values) => {
     const schemas = '{{.ResourceKind}}{{.KindSuffix}}.json';
-    const args = ['-strict', '-output', 'json', '-schema-location', `test/helm/schemas/${schemas}`];
+    const location = `test/helm/schemas/${schemas}`;
+    const args = ['-strict', '-summary', '-output', 'json', '-schema-location', location];
     const { stdout } = spawnSync('kubeconform', args, { input: renderText({ values }), encoding: 'utf8' });
-    // kubeconform lists what is not valid; what it has no schema for counts as an error.
-    expect(JSON.parse(stdout)).toEqual({ resources: [] });
+    // kubeconform lists what is not valid; what it has no schema for counts as an error. No manifest is skipped.
+    expect(JSON.parse(stdout)).toEqual({
+      resources: [],
+      summary: { valid: render({ values }).length, invalid: 0, errors: 0, skipped: 0 },
+    });
   });
 
-  it('the schemas refuse what is wrong', () => {
-    const wrong = renderText().replace('automountServiceAccountToken', 'automountServiceAcountToken');
+  it.each([
+    ['automountServiceAccountToken', 'automountServiceAcountToken'],
+    ['replicas: 1', 'replicas: one'],
+    ['kind: Service\n', 'kind: Servise\n'],
+  ])('the schemas refuse what is wrong: %s as %s', (right, wrong) => {
+    const text = renderText();
+    expect(text).toContain(right);
     const args = ['-strict', '-schema-location', 'test/helm/schemas/{{.ResourceKind}}{{.KindSuffix}}.json'];
-    expect(() => execFileSync('kubeconform', args, { input: wrong, stdio: 'pipe' })).toThrow();
+    const input = text.replace(right, wrong);
+    expect(() => execFileSync('kubeconform', args, { input, stdio: 'pipe' })).toThrow();
   });
 
   it.each(CASES)('%s: the same values give the same bytes', (values) => {

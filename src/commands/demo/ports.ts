@@ -50,7 +50,14 @@ export async function checkPorts({ listen, admin, upstream }: Settings): Promise
     options.push(option(other));
     lines.push(`Port ${port} on ${host}, for ${use}, is in use: choose another, such as ${option(other)}`);
   }
-  throw new CommandError(...lines, `With free ports: npm start -- ${options.join(' ')}`);
+  throw new CommandError(...lines, `With free ports: ${demoCommand()} ${options.join(' ')}`);
+}
+
+/** As it was typed: `npm start` runs only in the repository. */
+function demoCommand(): string {
+  return process.env.npm_lifecycle_event === 'start'
+    ? 'npm start --'
+    : `node ${shellWord(process.argv[1] ?? '')} demo`;
 }
 
 async function freePortAbove(host: string, taken: number, used: ReadonlySet<number>): Promise<number> {

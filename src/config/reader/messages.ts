@@ -41,7 +41,8 @@ export function described(value: unknown, schema: SchemaNode): string {
   if (value === '') return 'empty';
   if (Array.isArray(value)) return 'a list';
   if (isMapping(value)) return 'a mapping';
-  if (schema.secret) return typeof value === 'string' ? 'text of another form' : `a ${typeof value}`;
+  if (schema.secret)
+    return typeof value === 'string' ? 'another text, which is a secret and not shown' : `a ${typeof value}`;
   const text = typeof value === 'string' ? JSON.stringify(maskUrl(value)) : String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

@@ -31,6 +31,12 @@ describe('the settings of weir.yaml', () => {
     );
   });
 
+  test('a secret of a wrong form is not shown, and the message names the form', () => {
+    expect(problemsOf('admin: { token: sh0rt }')).toEqual([
+      'weir.yaml:1: admin.token: must be 16 characters or more, without spaces, is another text, which is a secret and not shown',
+    ]);
+  });
+
   test('a banner of number signs is a comment, and parsed quickly', () => {
     const banner = `${'#'.repeat(100)}\n# weir #\n`;
     expect(parse(settingsSchema, banner, 'weir.yaml').value.admin.port).toBe(9090);
