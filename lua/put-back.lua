@@ -19,12 +19,14 @@ local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES, MOST_ENTRIES = '>I7I4', 11, 601
 local COUNT, COUNT_BYTES, KEPT_US = '>I7I5', 12, 900000000
 local SLOTS_PER_WINDOW, US_PER_SECOND = 100, 1000000
+local ONE_TIME = '^(%d+) (%d+) (%d+) ?(%d*)$'
 local MOST_POINTS, LARGEST_NUMBER = 4000000000, 9007199254740992
 
 local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
-local pack, unpack, floor, min, max = struct.pack, struct.unpack, math.floor, math.min, math.max
+local pack, unpack, match = struct.pack, struct.unpack, string.match
+local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 
-local nowUs, givenLifeMs = string.match(ARGV[1], '(%d+) (%d+)')
+local nowUs, givenLifeMs = match(ARGV[1], '(%d+) (%d+)')
 nowUs, givenLifeMs = nowUs + 0, givenLifeMs + 0
 if nowUs == 0 then
   local time = call('TIME')
@@ -98,7 +100,7 @@ local function write(key, lifeMs, value)
     local leftMs = pcall('PTTL', key)
     if type(leftMs) == 'number' and leftMs > lifeMs then lifeMs = leftMs end
   end
-  call('PSETEX', key, max(1, math.ceil(lifeMs)), value)
+  call('PSETEX', key, max(1, ceil(lifeMs)), value)
 end
 
 -- Each returns the points that it adds.
@@ -137,12 +139,38 @@ local function put_period(key, numbers)
   return points - stored
 end
 
+local function put(key, text)
+  local numbers = {}
+  for number in string.gmatch(text, '%-?%d+') do numbers[#numbers + 1] = number + 0 end
+  -- A window has an odd count of numbers.
+  return #numbers % 2 == 1 and put_window(key, numbers) or #numbers == 4 and put_period(key, numbers)
+end
+
+-- Writes a key that does not exist and gets one time, as nearly all do where Redis is empty: the same value in a quarter of the time.
+-- Returns the points, or nil if this is another key.
+local function put_new(key, text)
+  local first, second, third, fourth = match(text, ONE_TIME)
+  if not first then return nil end
+  local points, lifeMs, value = third + 0, nil, nil
+  if fourth == '' then
+    local windowUs, atUs = first * US_PER_SECOND, min(second * US_PER_SECOND, nowUs)
+    if points == 0 or points > MOST_POINTS or atUs <= nowUs - windowUs then return nil end
+    lifeMs, value = (1.5 * windowUs + atUs - nowUs) / 1000, pack(HEADER, points, atUs, points)
+  else
+    local startUs, endUs, atUs = first * US_PER_SECOND, second * US_PER_SECOND, third * US_PER_SECOND
+    points = fourth + 0
+    if nowUs >= endUs or points == 0 or points > LARGEST_NUMBER then return nil end
+    atUs = max(startUs, min(atUs, nowUs, endUs - US_PER_SECOND))
+    lifeMs, value = (endUs - nowUs + KEPT_US) / 1000, pack(COUNT, points, floor(atUs / US_PER_SECOND))
+  end
+  if givenLifeMs > 0 then lifeMs = givenLifeMs end
+  return call('SET', key, value, 'PX', max(1, ceil(lifeMs)), 'NX') and points
+end
+
 local changed, added = 0, 0
 for i = 1, #KEYS do
-  local numbers = {}
-  for number in string.gmatch(ARGV[i + 1], '%-?%d+') do numbers[#numbers + 1] = number + 0 end
-  -- A window has an odd count of numbers.
-  local points = #numbers % 2 == 1 and put_window(KEYS[i], numbers) or #numbers == 4 and put_period(KEYS[i], numbers)
+  local key, text = KEYS[i], ARGV[i + 1]
+  local points = put_new(key, text) or put(key, text)
   if points then changed, added = changed + 1, added + points end
 end
 return { changed, added }

@@ -108,11 +108,18 @@ export class Recovery {
       const hadLost = await this.#counts.recover(randomUUID(), isInDoubt, async (putBack, server) => {
         this.#isLost = true;
         await Promise.all([this.#tables.flushAll(server, FLUSHED_MS), this.#attend()]);
+        // Redis gets the next counts before it has answered the last ones.
+        let last = Promise.resolve();
         for await (const counts of this.#tables.present(client)) {
-          const { buckets, points } = await putBack(counts);
-          found.buckets += buckets;
-          found.points += points;
+          const put = putBack(counts).then(({ buckets, points }) => {
+            found.buckets += buckets;
+            found.points += points;
+          });
+          put.catch(() => undefined);
+          await last;
+          last = put;
         }
+        await last;
       });
       this.#isLost = false;
       if (isInDoubt) this.#standing.restored();

@@ -5,7 +5,7 @@ import type { Marks } from './marks.ts';
 import { SharedLink } from './shared/shared-link.ts';
 
 /** Keys of one call, so that it takes Redis less than a millisecond. */
-const KEYS_PER_CALL = 64;
+const KEYS_PER_CALL = 128;
 /** Calls that wait for their answers at a time. */
 const CALLS_AT_ONCE = 256;
 /** The script reads Redis TIME, and gives keys the usual life. */

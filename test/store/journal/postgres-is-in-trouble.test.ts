@@ -1,0 +1,103 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
+import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
+import { Fleet, OWNERS } from './fleet.ts';
+
+const postgresUrl = inject('postgresUrl');
+
+const WAIT = { timeout: 20_000 };
+/** No bucket is ever full. */
+const LIMIT = 1_000_000;
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+async function connected(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return client;
+}
+
+/** Each returns how it ends. */
+const TROUBLES: readonly [string, RegExp | undefined, (url: string) => Promise<() => Promise<unknown>>][] = [
+  [
+    'slow: no write ends',
+    undefined,
+    async (url) => {
+      const client = await connected(url);
+      await client.query('begin');
+      await client.query('lock table weir_journal in exclusive mode');
+      return () => client.query('commit').then(() => client.end());
+    },
+  ],
+  [
+    'full',
+    /no space left/,
+    async (url) => {
+      const client = await connected(url);
+      await client.query(`create function full_disk() returns trigger language plpgsql as
+        $$ begin raise exception 'no space left on device' using errcode = 'disk_full'; end $$`);
+      await client.query(
+        'create trigger full_disk before insert on weir_journal for each statement execute function full_disk()',
+      );
+      return () => client.query('drop trigger full_disk on weir_journal').then(() => client.end());
+    },
+  ],
+  [
+    'restarted',
+    /connect/,
+    async (url) => {
+      const name = new URL(url).pathname.slice(1);
+      const client = await connected(postgresUrl ?? '');
+      await client.query(`alter database ${name} with allow_connections false`);
+      await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+      return () =>
+        client.query(`alter database ${name} with allow_connections true`).then(() => client.end());
+    },
+  ],
+];
+
+describe.skipIf(postgresUrl === undefined)('while PostgreSQL is', { timeout: 60_000 }, () => {
+  test.each(TROUBLES)(
+    '%s, charges are counted, and each is written once afterwards',
+    async (_, problem, begin) => {
+      const url = await createDatabase(postgresUrl ?? '');
+      const fleet = new Fleet(uniquePrefix(), LIMIT);
+      const settings = { kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5_000 } as const;
+      const store = fleet.start(settings, url);
+      open.push(fleet);
+      await fleet.counting(store);
+      const journal = fleet.replicas[0]?.journal;
+      await expect.poll(() => journal?.lagSeconds(), WAIT).toBe(0);
+
+      fleet.outcomes.clear();
+      const end = await begin(url);
+      fleet.load(store);
+      if (problem !== undefined) await expect.poll(() => fleet.failures.join(), WAIT).toMatch(problem);
+      await expect.poll(() => journal?.lagSeconds(), WAIT).toBeGreaterThan(0.5);
+      const before = fleet.admittedTo(0);
+      // No charge waits for the write, which has not ended.
+      await expect.poll(() => fleet.admittedTo(0), WAIT).toBeGreaterThan(before + 20);
+      expect(journal?.lagSeconds()).toBeGreaterThan(0.5);
+      expect([...fleet.outcomes.keys()]).toEqual(['admitted']);
+      await end();
+
+      await pause(100);
+      await fleet.endLoad();
+      const failures = fleet.failures.length;
+      await expect.poll(() => journal?.lagSeconds(), WAIT).toBe(0);
+      expect(fleet.failures.slice(failures).filter((message) => message.includes('dropped'))).toEqual([]);
+      const client = await connected(url);
+      const { rows } = await client.query(
+        'select key, sum(points)::int as points from weir_journal group by key',
+      );
+      await client.end();
+      expect(rows.length).toBe(2 * OWNERS);
+      expect(new Map(rows.map(({ key, points }) => [key, points]))).toEqual(fleet.admitted);
+    },
+  );
+});
