@@ -94,8 +94,9 @@ export interface BucketOwner extends OwnerPlan {
 export class Buckets {
   readonly #keyPrefix: string;
   readonly #nowMs: () => number;
-  readonly #payers = new LRUCache<string, Known>({ max: PAYERS_KEPT });
-  readonly #addresses = new LRUCache<string, Known>({ max: ADDRESSES_KEPT });
+  /** Made when they are needed, because each allocates all of its places at once. */
+  #payers: LRUCache<string, Known> | undefined;
+  #addresses: LRUCache<string, Known> | undefined;
   /** In a flood all refusals by a bucket are the same, so they are built once. By key. */
   readonly lastRefusals = new LRUCache<string, LastRefusal>({ max: REFUSALS_KEPT });
   /** The live limits, which are changed with `applyLive`. */
@@ -198,7 +199,7 @@ export class Buckets {
   }
 
   #known(payer: Payer, set: RowSet): PayerBuckets {
-    const cache = payer.address === undefined ? this.#payers : this.#addresses;
+    const cache = this.#cacheFor(payer);
     const cacheKey = cacheKeyOf(payer, set);
     let known = cache.get(cacheKey);
     if (known?.version !== this.#version) {
@@ -211,6 +212,15 @@ export class Buckets {
       known.bySet.set(set, buckets);
     }
     return buckets;
+  }
+
+  #cacheFor(payer: Payer): LRUCache<string, Known> {
+    if (payer.address === undefined) {
+      this.#payers ??= new LRUCache({ max: PAYERS_KEPT });
+      return this.#payers;
+    }
+    this.#addresses ??= new LRUCache({ max: ADDRESSES_KEPT });
+    return this.#addresses;
   }
 
   /** All buckets that requests of this payer can be charged to. */

@@ -1,3 +1,4 @@
+import { clearInterval, setInterval } from 'node:timers';
 import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
@@ -6,13 +7,19 @@ import { startUpstream } from '../../fixtures/upstream.ts';
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 const GET = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;
-const POST = `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 5\r\n\r\n`;
+const post = (bytes: number) => `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: ${bytes}\r\n\r\n`;
+const POST = post(5);
+const LONG = 100_000;
 
 let gateway: TestGateway;
+/** For each request that the upstream no longer reads, whether it had its end. */
+let read: boolean[];
 afterEach(() => gateway.close());
 
 async function start(listen: Readonly<Record<string, unknown>>): Promise<void> {
+  read = [];
   const upstream = await startUpstream((request, response) => {
+    request.on('close', () => read.push(request.complete));
     const chunks: Buffer[] = [];
     request.on('data', (chunk) => chunks.push(chunk)).on('end', () => response.end(Buffer.concat(chunks)));
   });
@@ -72,4 +79,63 @@ it('a client that ends within a body is answered with 400, and nothing is forwar
   expect(statuses).toEqual([400]);
   expect(text).toMatch(/^Connection: close\r$/m);
   expect(gateway.upstream.seen).toEqual([]);
+});
+
+it.each([
+  ['a short body', 5],
+  ['a long body', LONG],
+])('%s that comes drop by drop is answered with 408 after requestTimeoutMs', async (_, bytes) => {
+  await start({ requestTimeoutMs: 1_500, bodyTimeoutMs: 1_000, headersTimeoutMs: 1_000 });
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.write(post(bytes));
+  const drops = setInterval(() => socket.write('d'), 500);
+  expect((await answer).statuses).toEqual([408]);
+  clearInterval(drops);
+});
+
+it('a long body that does not come to its end is answered with 408 after bodyTimeoutMs', async () => {
+  await start({ bodyTimeoutMs: 200 });
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.write(post(LONG) + 'l'.repeat(LONG - 1));
+  expect((await answer).statuses).toEqual([408]);
+});
+
+it('a client that ends within a long body is answered with 400', async () => {
+  await start({});
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.end(post(LONG) + 'l'.repeat(LONG - 1));
+  const { statuses, text } = await answer;
+  expect(statuses).toEqual([400]);
+  expect(text).toMatch(/^Connection: close\r$/m);
+});
+
+it('a client that goes within a long body ends the request to the upstream', async () => {
+  await start({});
+  const socket = await connectRaw(gateway.url);
+  socket.write(post(LONG) + 'l'.repeat(LONG - 1));
+  await expect.poll(() => gateway.upstream.seen.length).toBe(1);
+  socket.destroy();
+  await expect.poll(() => read).toEqual([false]);
+});
+
+it('a body longer than listen.maxBodyBytes is answered with 413', async () => {
+  await start({ maxBodyBytes: LONG - 1 });
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.write(post(LONG) + 'l'.repeat(LONG));
+  expect((await answer).statuses).toEqual([413]);
+});
+
+it('the rest of a refused body is dropped, and the connection goes on', async () => {
+  await start({});
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  const refused = post(60_000).replace('Bearer service', 'Bearer nobody');
+  socket.write(refused + 'l'.repeat(20_000));
+  await setTimeout(300);
+  socket.write('l'.repeat(40_000) + GET.replace('Host', 'Connection: close\r\nHost'));
+  expect((await answer).statuses).toEqual([401, 200]);
 });

@@ -28,6 +28,7 @@ describe('the edge serves', () => {
     ],
     ['a short body, and what follows it', [post('{"a":1}'), GET], 2],
     ['a body of 16 KiB', [post('b'.repeat(16_384))], 1],
+    ['a longer one, and what follows it', [post('b'.repeat(16_385)), post('c'.repeat(300_000)), GET], 3],
     [
       'responses without a length, and without a body',
       [GET.replace('/a', '/parts'), GET.replace('/a', '/none'), GET],
@@ -53,11 +54,12 @@ describe('the edge serves', () => {
   it.each([
     ['each in a read of its own', [post('1'), post('2'), post('3')]],
     ['in one read', [post('1') + post('2') + post('3')]],
+    ['behind long bodies', [post('1'.repeat(20_000)) + post('2'.repeat(200_000)) + post('3')]],
   ])('requests that are sent ahead of their turn, %s, each in its turn', async (_, texts) => {
     const steps = texts.map((text) => Buffer.from(text));
     const { atEdge, requests, text } = await readers.atEdge(steps);
     expect([requests.length, atEdge, text.match(/HTTP\/1\.1 200/g)?.length]).toEqual([3, 3, 3]);
-    expect(requests.map((request) => /"(\d)",true\]$/.exec(request)?.[1])).toEqual(['1', '2', '3']);
+    expect(requests.map((request) => /"(\d)\1*",true\]$/.exec(request)?.[1])).toEqual(['1', '2', '3']);
   });
 });
 
@@ -65,7 +67,6 @@ describe("Node's server reads, for good,", () => {
   it.each([
     ['a head in two parts', [GET.slice(0, 9), GET.slice(9)]],
     ['a chunked body', ['POST /a HTTP/1.1\r\nHost: weir\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n']],
-    ['a body above 16 KiB', [post('b'.repeat(16_385))]],
     ['a field that occurs twice', [GET.replace('Host', 'Cookie: a\r\nCookie: b\r\nHost')]],
     ['an expectation', [post('a', 'Expect: nothing\r\n')]],
     ['HTTP/1.0', [GET.replace('1.1', '1.0').replace('Host', 'Connection: keep-alive\r\nHost')]],

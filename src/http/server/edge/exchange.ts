@@ -4,9 +4,10 @@ import type { Refusal } from '../../../domain/problems.ts';
 import { Exchange, type WholeBody } from '../../exchange.ts';
 import type { FieldLines } from '../../message/head/field-lines.ts';
 import { httpDate, statusLine } from '../../message/head/response-head.ts';
+import { brokenBody } from '../../message/whole-body.ts';
 import type { ClientConnection, Turn } from '../client-connection.ts';
 import { endThisTurn } from '../this-turn.ts';
-import { NOT_HTTP } from '../unreadable.ts';
+import { ArrivingBody } from './arriving-body.ts';
 import type { PlainHead } from './plain-head.ts';
 
 /** What an exchange needs of its reader. */
@@ -17,31 +18,44 @@ interface Answering {
   onAnswered(isLast: boolean): void;
 }
 
-/** An exchange by the bytes of a plain request, which is whole. The response is written to the socket as Node's server would write it. */
+/** An exchange by the bytes of a plain request, whose body may still be arriving. The response is written to the socket as Node's server would write it. */
 export class EdgeExchange extends Exchange implements Turn {
   readonly reader = 'edge';
   readonly isTunnel = false;
-  readonly isAwaited = false;
-  readonly awaitedBytes = undefined;
-  readonly isComplete: boolean;
   isAnswered = false;
   hasBegun = false;
   isEnded = false;
   readonly #connection: ClientConnection;
   readonly #answering: Answering;
+  readonly #arriving: ArrivingBody | undefined;
   #brokenBy: Refusal | undefined;
   #lines: FieldLines | undefined;
   #isHeadSent = false;
   #isChunked = false;
   #keepsAlive = true;
 
-  /** @param body undefined if the client ended before it was complete */
-  constructor(connection: ClientConnection, head: PlainHead, body: Buffer | undefined, answering: Answering) {
-    super(head, connection.peer, body);
+  constructor(
+    connection: ClientConnection,
+    head: PlainHead,
+    body: Buffer | ArrivingBody,
+    answering: Answering,
+  ) {
+    super(head, connection.peer, body instanceof ArrivingBody ? undefined : body);
     this.#connection = connection;
     this.#answering = answering;
-    this.isComplete = body !== undefined;
-    if (body === undefined) this.#brokenBy = NOT_HTTP;
+    if (body instanceof ArrivingBody) this.#arriving = body;
+  }
+
+  get isComplete(): boolean {
+    return this.#arriving === undefined || this.#arriving.hasArrived;
+  }
+
+  get isAwaited(): boolean {
+    return this.#arriving?.isAwaited === true;
+  }
+
+  get awaitedBytes(): number | undefined {
+    return this.isAwaited && !this.isAnswered ? this.#socket.bytesRead : undefined;
   }
 
   get brokenBy(): Refusal | undefined {
@@ -72,15 +86,24 @@ export class EdgeExchange extends Exchange implements Turn {
     return this.#connection.socket;
   }
 
-  /** The body is whole: there is nothing to read. */
-  readBody(): Readable {
-    return Readable.from([]);
+  readBody(maxBytes: number): Readable {
+    const body = this.#arriving;
+    if (body === undefined) return Readable.from([]);
+    if (this.#brokenBy !== undefined) return new Readable().destroy(brokenBody(this.#brokenBy));
+    body.maxBytes = maxBytes;
+    return body;
   }
 
-  dropBody(): void {}
+  dropBody(): void {
+    this.#arriving?.destroy();
+  }
 
-  /** There is no rest that could be broken off. */
-  breakOff(): void {}
+  breakOff(refusal: Refusal): void {
+    if (this.isAnswered) this.#socket.destroy();
+    if (this.#brokenBy !== undefined) return;
+    this.#brokenBy = refusal;
+    this.#arriving?.destroy(brokenBody(refusal));
+  }
 
   endKeepAlive(): void {
     this.#keepsAlive = false;
@@ -159,7 +182,9 @@ export class EdgeExchange extends Exchange implements Turn {
   /** The response has been sent, or the connection is gone. */
   close(): void {
     this.onClosed?.();
-    if (!this.isAnswered) this.taker?.onAbandoned();
+    if (this.isAnswered) return;
+    this.taker?.onAbandoned();
+    if (!this.isComplete) this.#arriving?.destroy(new Error('the client went away'));
   }
 
   #sendHead(): void {

@@ -1,20 +1,23 @@
 import type { Socket } from 'node:net';
+import type { Refusal } from '../../../domain/problems.ts';
 import type { Exchange } from '../../exchange.ts';
 import { countBuffer } from '../../message/buffer-garbage.ts';
 import type { ClientConnection, Reader } from '../client-connection.ts';
 import type { ListenSettings } from '../server.ts';
+import { breakTurn, NOT_HTTP, TOO_SLOW } from '../unreadable.ts';
+import { ArrivingBody } from './arriving-body.ts';
 import { EdgeExchange } from './exchange.ts';
 import { type PlainHead, readPlainHead } from './plain-head.ts';
 
-/** Longer bodies are streamed, which is for Node's server. */
-const MAX_BODY_BYTES = 16_384;
+/** Longer bodies are streamed. */
+const WHOLE_BODY_BYTES = 16_384;
 
-/** A body usually follows its head at once; a slower one is for Node's server, with its time-outs. */
+/** A short body usually follows its head at once; a slower one is streamed. */
 const BODY_WAIT_MS = 50;
 
 const NO_BODY = Buffer.alloc(0);
 
-/** A plain request with a part of its body missing. */
+/** A plain request with a part of its short body missing. */
 interface Unfinished {
   readonly head: PlainHead;
   readonly pieces: Buffer[];
@@ -37,9 +40,9 @@ export interface EdgeRole {
 }
 
 /**
- * Reads a connection on which nothing but plain requests has arrived: whole requests that every parser reads in the same way. They are
- * served one at a time, at a lower cost than behind Node's server. Anything else is handed to Node's server, together with
- * its bytes: a head that is not plain or not whole, a long or slow body.
+ * Reads a connection on which nothing but plain requests has arrived: their heads were whole, and every parser reads them in the same
+ * way. They are served one at a time, at a lower cost than behind Node's server. Anything else is handed to Node's server, together with
+ * its bytes: a head that is not plain or not whole, a body that is longer than allowed.
  */
 export class EdgeReader implements Reader {
   readonly #connection: ClientConnection;
@@ -47,6 +50,8 @@ export class EdgeReader implements Reader {
   readonly #role: EdgeRole;
   #exchange: EdgeExchange | undefined;
   #unfinished: Unfinished | undefined;
+  /** What of the exchange's body has not arrived. */
+  #arriving: ArrivingBody | undefined;
   /** When it was opened, or first seen to be idle after its last response; undefined between that response and the next check. */
   #waitsSinceMs: number | undefined = performance.now();
   #isNew = true;
@@ -67,6 +72,7 @@ export class EdgeReader implements Reader {
 
   /** Closes a connection that was idle for too long. Node's server times a new one on which nothing arrives. */
   check(nowMs: number): void {
+    this.#checkArriving(nowMs);
     this.#waitsSinceMs ??= nowMs;
     const waitedMs = nowMs - this.#waitsSinceMs;
     if (this.isIdle) {
@@ -75,25 +81,41 @@ export class EdgeReader implements Reader {
       this.#handOver();
   }
 
+  #checkArriving(nowMs: number): void {
+    const { sinceMs = nowMs } = this.#arriving ?? {};
+    const isLate = nowMs - sinceMs >= this.#role.limits.requestTimeoutMs;
+    if (isLate && this.#exchange !== undefined && !this.#connection.isClosing)
+      breakTurn(this.#connection, this.#exchange, TOO_SLOW);
+  }
+
   readonly #onData = (bytes: Buffer): void => {
+    const exchange = this.#exchange;
+    // A response may begin before the body has ended, and the connection close behind it: both flow on until then.
+    if (exchange !== undefined && this.#arriving !== undefined && !this.#isLastAnswered)
+      this.#readRest(exchange, this.#arriving, bytes);
     // What follows the last response is dropped.
-    if (this.#connection.isClosing) countBuffer(bytes);
-    else if (this.#exchange !== undefined) this.#holdBack(bytes);
+    else if (this.#connection.isClosing) countBuffer(bytes);
+    else if (exchange !== undefined) this.#holdBack(bytes);
     else if (this.#unfinished !== undefined) this.#readBody(this.#unfinished, bytes);
     else this.#readHead(bytes);
   };
 
+  get #isLastAnswered(): boolean {
+    return this.#exchange?.isAnswered === true && this.#connection.isClosing;
+  }
+
   #readHead(bytes: Buffer): void {
     const { limits } = this.#role;
     const head = readPlainHead(bytes, limits);
-    if (head === undefined || head.bodyLength > Math.min(MAX_BODY_BYTES, limits.maxBodyBytes)) {
+    if (head === undefined || head.bodyLength > limits.maxBodyBytes) {
       this.#handOver(bytes);
       return;
     }
     this.#hasReadAhead = false;
     if (head.length + head.bodyLength <= bytes.length) this.#serveFirst(head, bytes);
+    else if (head.bodyLength > WHOLE_BODY_BYTES) this.#serveArriving(head, bytes);
     else {
-      const timer = setTimeout(() => this.#handOver(this.#arrived()), BODY_WAIT_MS);
+      const timer = setTimeout(() => this.#serveArriving(head, this.#arrived()), BODY_WAIT_MS);
       this.#unfinished = { head, pieces: [bytes], length: bytes.length, timer };
     }
   }
@@ -117,6 +139,29 @@ export class EdgeReader implements Reader {
     this.#serve(head, head.bodyLength === 0 ? NO_BODY : bytes.subarray(head.length, end));
   }
 
+  /**
+   * Serves a request whose body is streamed.
+   *
+   * @param brokenBy why its rest will not arrive
+   */
+  #serveArriving(head: PlainHead, bytes: Buffer, brokenBy?: Refusal): void {
+    const body = new ArrivingBody(this.#socket, head.bodyLength);
+    body.receive(bytes.subarray(head.length));
+    this.#arriving = body;
+    this.#serve(head, body, brokenBy);
+  }
+
+  #readRest(exchange: EdgeExchange, body: ArrivingBody, bytes: Buffer): void {
+    const behind = body.receive(bytes);
+    if (!body.hasArrived) return;
+    this.#arriving = undefined;
+    if (behind.length > 0) {
+      if (this.#connection.isClosing) countBuffer(behind);
+      else this.#holdBack(behind);
+    }
+    if (exchange.isAnswered) this.#goOn();
+  }
+
   /** Leaves bytes in the socket until the response in front of them has been sent. */
   #holdBack(bytes: Buffer): void {
     this.#hasReadAhead = true;
@@ -124,14 +169,14 @@ export class EdgeReader implements Reader {
     this.#socket.unshift(bytes);
   }
 
-  /** @param body undefined if the client ended before it was complete */
-  #serve(head: PlainHead, body: Buffer | undefined): void {
+  #serve(head: PlainHead, body: Buffer | ArrivingBody, brokenBy?: Refusal): void {
     this.#stopWaiting();
     this.#isNew = false;
     const exchange = new EdgeExchange(this.#connection, head, body, this);
     this.#exchange = exchange;
     this.#connection.turn = exchange;
     if (this.#role.isDraining()) exchange.endKeepAlive();
+    if (brokenBy !== undefined) exchange.breakOff(brokenBy);
     this.#role.serve(exchange);
   }
 
@@ -142,36 +187,42 @@ export class EdgeReader implements Reader {
 
   /** The system has taken the whole response. */
   onAnswered(isLast: boolean): void {
-    this.#waitsSinceMs = undefined;
-    this.#closeExchange();
+    this.#exchange?.close();
     if (this.#connection.isClosing) this.#connection.linger();
     else if (isLast || this.#hasClientEnded) this.#socket.destroySoon();
+    // The rest of the body may be dropped, or on its way to the upstream.
+    if (this.#arriving === undefined) this.#goOn();
+  }
+
+  /** The exchange has ended: the next one may begin. */
+  #goOn(): void {
+    this.#waitsSinceMs = undefined;
+    this.#exchange = undefined;
+    this.#connection.turn = undefined;
     // In the next turn of the event loop, so that other connections get theirs.
-    else if (this.#hasReadAhead) setImmediate(() => this.#socket.resume());
+    if (this.#hasReadAhead && !this.#connection.isClosing) setImmediate(() => this.#socket.resume());
   }
 
   get keepAliveLines(): string {
     return this.#role.keepAliveLines;
   }
 
-  #closeExchange(): void {
-    const exchange = this.#exchange;
-    this.#exchange = undefined;
-    this.#connection.turn = undefined;
-    exchange?.close();
-  }
-
   readonly #onEnd = (): void => {
-    if (this.#exchange === undefined && this.#unfinished === undefined) this.#socket.end();
+    const exchange = this.#exchange;
+    if (exchange === undefined && this.#unfinished === undefined) this.#socket.end();
     else this.#hasClientEnded = true;
-    if (this.#unfinished !== undefined) this.#serve(this.#unfinished.head, undefined);
+    if (this.#unfinished !== undefined) this.#serveArriving(this.#unfinished.head, this.#arrived(), NOT_HTTP);
+    else if (exchange?.isComplete === false) breakTurn(this.#connection, exchange, NOT_HTTP);
   };
 
   readonly #onDrain = () => this.#exchange?.taker?.onDrain();
 
   readonly #onClose = (): void => {
     this.#stopWaiting();
-    this.#closeExchange();
+    const exchange = this.#exchange;
+    this.#exchange = undefined;
+    this.#connection.turn = undefined;
+    if (exchange?.isAnswered === false) exchange.close();
   };
 
   /** Gives the connection to Node's server, with what arrived last. */
