@@ -1,24 +1,22 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { countBuffer } from '../../message/buffer-garbage.ts';
-import { bodyTooLong } from '../../message/whole-body.ts';
 
 /** Bytes that wait in memory for the reader of the body; the rest waits in the socket. */
 const KEPT_BYTES = 65_536;
 
 /** The body of a plain request while it arrives. Its reader may destroy it: what arrives then is dropped, so that the connection goes on. */
 export class ArrivingBody extends Readable {
-  /** Set by who reads it. */
-  maxBytes = Number.POSITIVE_INFINITY;
+  readonly length: number;
   readonly sinceMs = performance.now();
   readonly #socket: Socket;
-  #bytes = 0;
   #left: number;
   #isAsked = false;
 
   constructor(socket: Socket, length: number) {
     super({ highWaterMark: KEPT_BYTES });
     this.#socket = socket;
+    this.length = length;
     this.#left = length;
     // It may break before anyone reads it.
     this.on('error', () => {});
@@ -37,17 +35,12 @@ export class ArrivingBody extends Readable {
   receive(bytes: Buffer): Buffer {
     const part = bytes.subarray(0, this.#left);
     this.#left -= part.length;
-    this.#bytes += part.length;
     countBuffer(part);
     if (!this.destroyed) this.#pass(part);
     return bytes.subarray(part.length);
   }
 
   #pass(part: Buffer): void {
-    if (this.#bytes > this.maxBytes) {
-      this.destroy(bodyTooLong(this.maxBytes));
-      return;
-    }
     this.#isAsked = this.push(part);
     if (this.#left === 0) this.push(null);
     else if (!this.#isAsked) this.#socket.pause();

@@ -4,7 +4,7 @@ import type { Refusal } from '../../../domain/problems.ts';
 import { Exchange, type WholeBody } from '../../exchange.ts';
 import type { FieldLines } from '../../message/head/field-lines.ts';
 import { httpDate, statusLine } from '../../message/head/response-head.ts';
-import { brokenBody } from '../../message/whole-body.ts';
+import { bodyTooLong, brokenBody } from '../../message/whole-body.ts';
 import type { ClientConnection, Turn } from '../client-connection.ts';
 import { endThisTurn } from '../this-turn.ts';
 import { ArrivingBody } from './arriving-body.ts';
@@ -90,8 +90,7 @@ export class EdgeExchange extends Exchange implements Turn {
     const body = this.#arriving;
     if (body === undefined) return Readable.from([]);
     if (this.#brokenBy !== undefined) return new Readable().destroy(brokenBody(this.#brokenBy));
-    body.maxBytes = maxBytes;
-    return body;
+    return body.length > maxBytes ? new Readable().destroy(bodyTooLong(maxBytes)) : body;
   }
 
   dropBody(): void {
