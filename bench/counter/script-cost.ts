@@ -8,6 +8,8 @@ import { runCharges } from '../../test/fixtures/run-charges.ts';
 import type { Bench } from '../lab/bench.ts';
 import { median } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
+import { costOf, type Send } from './call-cost.ts';
+import { measurePeriods } from './period-cost.ts';
 
 interface CostRow {
   readonly state: string;
@@ -26,7 +28,6 @@ interface CostRow {
 const CALLS = 500;
 /** Many short runs: on a shared machine some of them are not interrupted. */
 const RUNS = 60;
-const IN_FLIGHT = 50;
 const MANY_ACCOUNTS = 1_000_000;
 const MONTH_SECONDS = 30 * 86_400;
 /** An Account's and its Organization's. */
@@ -78,6 +79,7 @@ export async function measureScript(url: string, bench: Bench): Promise<string[]
   const before = await loadBefore(client);
   for (const scene of scenes) costs.push(...(await measureScene(client, before, scene, [1, 2, 3, 4, 5])));
   const sizes = await measureSizes(client);
+  const periods = await measurePeriods(client, bench.isQuick);
   if (!bench.isQuick) await fill(client);
   costs.push(...(await measureScene(client, undefined, MANY, [1, 2])));
   client.disconnect();
@@ -91,6 +93,8 @@ export async function measureScript(url: string, bench: Bench): Promise<string[]
     "median of 60 ratios of neighbouring runs, for more than two buckets to 0.2.0's script with two.",
     '',
     ...table(['state', 'buckets:', 'µs a call:', '0.2.0:', 'beside 0.2.0:'], rows),
+    '',
+    ...periods,
     '',
     'Bytes of a bucket by `MEMORY USAGE`, key and expiry included.',
     '',
@@ -114,8 +118,6 @@ function chargeOf(account: number, buckets: number, scene: Scene): Charge {
   ];
   return { buckets: all.slice(0, buckets), cost: 1 };
 }
-
-type Send = (charge: Charge) => Promise<unknown>;
 
 /** Sends charges with the script of 0.2.0, to keys of its own. */
 async function loadBefore(client: Redis): Promise<Send> {
@@ -161,27 +163,6 @@ async function measureScene(
       ratio: ratios.length === 0 ? undefined : median(ratios),
     };
   });
-}
-
-/** The µs of a call. */
-async function costOf(
-  client: Redis,
-  send: Send,
-  charges: readonly Charge[],
-  pauseMs: number,
-): Promise<number> {
-  const before = await evalStats(client);
-  for (let first = 0; first < charges.length; first += IN_FLIGHT) {
-    await Promise.all(charges.slice(first, first + IN_FLIGHT).map(send));
-    if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
-  }
-  const after = await evalStats(client);
-  return (after.us - before.us) / (after.calls - before.calls);
-}
-
-async function evalStats(client: Redis): Promise<{ calls: number; us: number }> {
-  const line = /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(await client.info('commandstats'));
-  return { calls: Number(line?.[1] ?? 0), us: Number(line?.[2] ?? 0) };
 }
 
 async function fill(client: Redis): Promise<void> {
