@@ -98,6 +98,30 @@ test('a key without a time to live whose points have expired is not kept', async
   expect(second.chargedAtUs).toBe(START_US + 2 * US_PER_SECOND);
 });
 
+test('an entry without points is removed, whichever it is', async () => {
+  const bucket = bucketOf('tokens');
+  const made = [];
+  for (const second of [0, 1, 2])
+    made.push(await charged({ buckets: [bucket], cost: 5 }, START_US + second * US_PER_SECOND));
+  const nowUs = START_US + 3 * US_PER_SECOND;
+  const bytes = [];
+  for (const one of [made[1], made[2], made[0]]) {
+    if (one !== undefined) await sendSettlements(client, [settlementOf(one, 0)], { ...LIFE, nowUs });
+    bytes.push(await client.strlen(bucket.key));
+    await expect.poll(() => client.exists(bucket.key)).toBe(bytes.length < 3 ? 1 : 0);
+  }
+  expect(bytes.slice(0, 2)).toEqual([26, 15]);
+});
+
+test('what Redis has lost takes nothing from a later charge of the same time', async () => {
+  const bucket = bucketOf('tokens');
+  const lost = await charged({ buckets: [bucket], cost: 5 }, START_US);
+  await client.del(bucket.key);
+  await charged({ buckets: [bucket], cost: 3 }, START_US);
+  const [settled] = await sendSettlements(client, [settlementOf(lost, 0)], { ...LIFE, nowUs: START_US });
+  expect(settled).toMatchObject({ outcome: 'settled', buckets: [{ remaining: 97 }] });
+});
+
 test('a bucket of a period lives for 15 minutes after it', async () => {
   const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
   const bucket = bucketOf('tokens', { calendar });
