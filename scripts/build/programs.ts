@@ -26,7 +26,8 @@ export const GATEWAY: Program = {
     'config/files/limits/parse-worker',
     'config/files/identities/parse-child',
   ],
-  external: [],
+  // A development dependency, which only a checkout has.
+  external: [/^pino-pretty$/],
   pages: ['console/browser/main', 'console/browser/report/report-page'],
   copies: [],
 };

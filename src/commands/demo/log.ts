@@ -23,8 +23,8 @@ const FOLDER = '.weir';
  */
 export async function openDemoLog({ log, listen }: Settings, isShown: boolean): Promise<DemoLog> {
   if (isShown) {
-    const shown = process.stdout.isTTY ? await openTerminalLog(log.level) : openLog(log.level);
-    return { ...shown, file: undefined, descriptor: 'inherit' };
+    const forTerminal = process.stdout.isTTY ? await openTerminalLog(log.level) : undefined;
+    return { ...(forTerminal ?? openLog(log.level)), file: undefined, descriptor: 'inherit' };
   }
   const file = join(FOLDER, `demo-${listen.port}.log`);
   const descriptor = openFile(file);

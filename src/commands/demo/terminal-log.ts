@@ -21,12 +21,16 @@ interface RequestLine {
 /**
  * The log as lines for a person, instead of JSON. The demo's own traffic is left out, which would push everything else off the
  * screen.
+ *
+ * @returns undefined where pino-pretty is not installed, such as in a release
  */
 export async function openTerminalLog(
   level: string,
   output: { write(text: string): unknown } = process.stdout,
-): Promise<Log> {
-  const { isColorSupported, prettyFactory } = await import('pino-pretty');
+): Promise<Log | undefined> {
+  const pinoPretty = await import('pino-pretty').catch(() => undefined);
+  if (pinoPretty === undefined) return undefined;
+  const { isColorSupported, prettyFactory } = pinoPretty;
   const look = { colorize: isColorSupported, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname' };
   const pretty = prettyFactory({ ...look, singleLine: true });
   const prettyRequest = prettyFactory({ ...look, hideObject: true, messageFormat: describeRequest });

@@ -1,13 +1,14 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
 import { openTerminalLog } from '../../../src/commands/demo/terminal-log.ts';
+import type { Log } from '../../../src/observe/log/log.ts';
 
 async function shown(...lines: readonly object[]): Promise<string> {
   let text = '';
   const write = (chunk: string) => {
     text += stripVTControlCharacters(chunk);
   };
-  const { log, lines: output } = await openTerminalLog('info', { write });
+  const { log, lines: output } = (await openTerminalLog('info', { write })) as Log;
   log.info({ store: 'memory' }, 'weir is listening');
   for (const line of lines) output.write(`${JSON.stringify({ level: 30, time: Date.now(), ...line })}\n`);
   return text;
