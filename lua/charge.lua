@@ -59,10 +59,6 @@ local UNCHANGED, IN_PLACE, WHOLE, KEPT_US = 0, 1, 2, 900000000
 local LEASE, LEASE_BYTES = '>c16I6I4I7', 33
 -- The part of a lease that is written in place: its generation, its slots and its end.
 local LEASE_CHANGE, LEASE_CHANGE_START = '>I6I4I7', 15
--- The slots of no replica that end at the same time share a lease, whose id is ~ and this time in seconds. Short ones end with a second,
--- others with ten, so that there are few such leases.
-local HELD, HELD_BYTE, HELD_ID, HELD_SHORT_MS = '~', 126, '~%015.0f', 60000
-local HELD_END_US, HELD_LONG_END_US, LONGEST_HELD_US = 1000000, 10000000, 610000000
 -- A charge joins the newest entry if both are in the same 1/100 of the window and hold at most 1/250 of the limit.
 local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
 -- That leaves at most 601 entries. If a limit is raised, older entries are joined as the new limit allows.
@@ -107,7 +103,7 @@ local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 
 local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local all_of = unpack
-local pack, unpack, sub, gmatch, byte = struct.pack, struct.unpack, string.sub, string.gmatch, string.byte
+local pack, unpack, sub, gmatch = struct.pack, struct.unpack, string.sub, string.gmatch
 
 -- Returns the whole value. If it does not consist of whole entries, returns only the header, whose total then shows that the value
 -- is wrong. No release has written 64 KiB, which do not end with a whole entry.
@@ -189,7 +185,7 @@ end
 
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
 -- The numbers in each text of this call, parsed once for equal texts: of the buckets, and the limits of the slots.
-local terms, slotLimits, heldTimes = {}, {}, {}
+local terms, slotLimits, heldTimes = {}, hasSlots and {}, hasSlots and {}
 local nextKey, firstText, isIncomplete = 1, 2, false
 if mark ~= '' then
   if mark == '?' then
@@ -203,6 +199,11 @@ end
 local slots, statements, value_of, read_leases, taken_by_the_living, settle, leases_of_others, write_leases, hold
 local nextSlot, lastKeyOfSlots = #KEYS + 1, #KEYS
 if hasSlots then
+  -- The slots of no replica that end at the same time share a lease, whose id is ~ and this time in seconds. Short ones end with a second,
+  -- others with ten, so that there are few such leases.
+  local HELD, HELD_BYTE, HELD_ID, HELD_SHORT_MS = '~', 126, '~%015.0f', 60000
+  local HELD_END_US, HELD_LONG_END_US, LONGEST_HELD_US = 1000000, 10000000, 610000000
+  local byte = string.byte
   local replica, leaseMs, keyMs = string.match(ARGV[2], '^(%S+) (%d+) (%d+)')
   local leaseUs = leaseMs * 1000
   local endUs = nowUs + leaseUs
@@ -670,20 +671,22 @@ for i = 1, isSpending and writes or 0 do
     call('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total + bucket.expired, bucket.newestUs, bucket.newestPoints))
   end
 end
-for key, count in pairs(isSpending and counts or {}) do
-  if count.written ~= UNCHANGED then
-    if count.stored == 0 then
-      -- A wrong value that no later decision of this call has replaced.
-      call('PSETEX', key, '1', '')
-    else
-      local value = pack(COUNT, count.stored, (count.atUs - count.atUs % US_PER_SECOND) / US_PER_SECOND)
-      if count.written == IN_PLACE then
-        call('SETRANGE', key, '0', value)
+if isSpending and hasPeriods then
+  for key, count in pairs(counts) do
+    if count.written ~= UNCHANGED then
+      if count.stored == 0 then
+        -- A wrong value that no later decision of this call has replaced.
+        call('PSETEX', key, '1', '')
       else
-        local lifeMs = givenLifeMs
-        -- After the end of its period, a key only matters to a clock that goes back.
-        if lifeMs == '0' then lifeMs = math.ceil((count.endUs - nowUs + KEPT_US) / 1000) end
-        call('PSETEX', key, lifeMs, value)
+        local value = pack(COUNT, count.stored, (count.atUs - count.atUs % US_PER_SECOND) / US_PER_SECOND)
+        if count.written == IN_PLACE then
+          call('SETRANGE', key, '0', value)
+        else
+          local lifeMs = givenLifeMs
+          -- After the end of its period, a key only matters to a clock that goes back.
+          if lifeMs == '0' then lifeMs = math.ceil((count.endUs - nowUs + KEPT_US) / 1000) end
+          call('PSETEX', key, lifeMs, value)
+        end
       end
     end
   end
@@ -703,8 +706,10 @@ for i = nextSlot, lastKeyOfSlots do
     end
   end
 end
-for key, slot in pairs(isSpending and slots or {}) do
-  if slot.isWritten then write_leases(key, slot) end
+if isSpending and hasSlots then
+  for key, slot in pairs(slots) do
+    if slot.isWritten then write_leases(key, slot) end
+  end
 end
 reply[replied + 1] = pack('>I7', nowUs)
 return table.concat(reply)
