@@ -1,4 +1,4 @@
-import { realpath, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { pace } from '../domain/pace.ts';
 import { ConfigError, type Problem } from './problem.ts';
 
@@ -121,14 +121,11 @@ async function fingerprint(
   return states.join('\n');
 }
 
-/** A string that changes whenever a file on disk changes: its real path, inode, size and times. */
+/** A string that changes whenever a file on disk changes, or another takes its place behind a link: its inode, size and times. */
 export async function stateOf(file: string): Promise<string> {
   try {
-    const [real, { ino, size, mtimeNs, ctimeNs }] = await Promise.all([
-      realpath(file),
-      stat(file, { bigint: true }),
-    ]);
-    return [real, ino, size, mtimeNs, ctimeNs].join(' ');
+    const { dev, ino, size, mtimeNs, ctimeNs } = await stat(file, { bigint: true });
+    return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
   } catch (error) {
     return `${file} ${(error as NodeJS.ErrnoException).code}`;
   }
