@@ -5,12 +5,17 @@ import { countBuffer } from '../../message/buffer-garbage.ts';
 /** Bytes that wait in memory for the reader of the body; the rest waits in the socket. */
 const KEPT_BYTES = 65_536;
 
-/** The body of a plain request while it arrives. Its reader may destroy it: what arrives then is dropped, so that the connection goes on. */
+/**
+ * The body of a plain request while it arrives. Its reader may destroy it: what arrives then is dropped, so that the connection goes on.
+ * What nobody has asked for is not handed to the stream, which would keep it in memory after it was destroyed.
+ */
 export class ArrivingBody extends Readable {
   readonly length: number;
   readonly sinceMs = performance.now();
   readonly #socket: Socket;
   #left: number;
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
   #isAsked = false;
 
   constructor(socket: Socket, length: number) {
@@ -36,22 +41,32 @@ export class ArrivingBody extends Readable {
     const part = bytes.subarray(0, this.#left);
     this.#left -= part.length;
     countBuffer(part);
-    if (!this.destroyed) this.#pass(part);
+    if (!this.destroyed) {
+      this.#waiting.push(part);
+      this.#waitingBytes += part.length;
+      this.#pass();
+    }
     return bytes.subarray(part.length);
   }
 
-  #pass(part: Buffer): void {
-    this.#isAsked = this.push(part);
-    if (this.#left === 0) this.push(null);
-    else if (!this.#isAsked) this.#socket.pause();
+  #pass(): void {
+    while (this.#isAsked && this.#waiting.length > 0) {
+      const part = this.#waiting.shift() as Buffer;
+      this.#waitingBytes -= part.length;
+      this.#isAsked = this.push(part);
+    }
+    if (this.#left === 0 && this.#waiting.length === 0) this.push(null);
+    else if (this.#waitingBytes >= KEPT_BYTES) this.#socket.pause();
   }
 
   override _read(): void {
     this.#isAsked = true;
+    this.#pass();
     if (this.#left > 0) this.#socket.resume();
   }
 
   override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#waiting = [];
     if (this.#left > 0) this.#socket.resume();
     callback(error);
   }
