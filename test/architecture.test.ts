@@ -231,8 +231,7 @@ describe('the structure of the source', () => {
     expect(wrong.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
   });
 
-  // On a busy machine, work of the background may run beside the requests that are observed.
-  test('runs a plain GET in few files', { retry: 2 }, async () => {
+  test('runs a plain GET in few files', async () => {
     const script = ['--import', 'tsx', 'scripts/files-of-a-get.ts', sharedRedisUrl()];
     const { stderr } = await promisify(execFile)(process.execPath, script, { timeout: 100_000 });
     for (const [store, most] of Object.entries(MOST_FILES)) {

@@ -7,7 +7,7 @@ const LONG = 8_192;
 const NEW_LINE = 0x0a;
 const OPEN_OBJECT = 0x7b;
 
-/** A string need not end: no quotation mark in it is then tried as the beginning of another. */
+/** Matches an unterminated string to the end of the text, so that no quotation mark inside it starts another match. */
 const TOKENS = /"(?:[^"\\]|\\.)*"?|[[\]{},]/gs;
 
 /**

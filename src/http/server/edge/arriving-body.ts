@@ -11,7 +11,6 @@ const KEPT_BYTES = 65_536;
  */
 export class ArrivingBody extends Readable {
   readonly length: number;
-  readonly sinceMs = performance.now();
   readonly #socket: Socket;
   #left: number;
   #waiting: Buffer[] = [];

@@ -18,10 +18,15 @@ interface Answering {
   onAnswered(isLast: boolean): void;
 }
 
-/** An exchange by the bytes of a plain request, whose body may still be arriving. The response is written to the socket as Node's server would write it. */
+/**
+ * An exchange by the bytes of a plain request, whose body may still be arriving. The response is written to the socket as Node's server
+ * would write it.
+ */
 export class EdgeExchange extends Exchange implements Turn {
   readonly reader = 'edge';
   readonly isTunnel = false;
+  /** When it began to be served. */
+  readonly sinceMs = performance.now();
   isAnswered = false;
   hasBegun = false;
   isEnded = false;
@@ -48,6 +53,11 @@ export class EdgeExchange extends Exchange implements Turn {
 
   get isComplete(): boolean {
     return this.#arriving === undefined || this.#arriving.hasArrived;
+  }
+
+  /** Takes the next bytes of the connection while the request is not complete. @returns what follows the body */
+  receive(bytes: Buffer): Buffer {
+    return this.#arriving?.receive(bytes) ?? bytes;
   }
 
   get isAwaited(): boolean {

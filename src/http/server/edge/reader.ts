@@ -50,8 +50,6 @@ export class EdgeReader implements Reader {
   readonly #role: EdgeRole;
   #exchange: EdgeExchange | undefined;
   #unfinished: Unfinished | undefined;
-  /** What of the exchange's body has not arrived. */
-  #arriving: ArrivingBody | undefined;
   /** When it was opened, or first seen to be idle after its last response; undefined between that response and the next check. */
   #waitsSinceMs: number | undefined = performance.now();
   #isNew = true;
@@ -82,17 +80,16 @@ export class EdgeReader implements Reader {
   }
 
   #checkArriving(nowMs: number): void {
-    const { sinceMs = nowMs } = this.#arriving ?? {};
-    const isLate = nowMs - sinceMs >= this.#role.limits.requestTimeoutMs;
-    if (isLate && this.#exchange !== undefined && !this.#connection.isClosing)
-      breakTurn(this.#connection, this.#exchange, TOO_SLOW);
+    const exchange = this.#exchange;
+    if (exchange === undefined || exchange.isComplete || this.#connection.isClosing) return;
+    if (nowMs - exchange.sinceMs >= this.#role.limits.requestTimeoutMs)
+      breakTurn(this.#connection, exchange, TOO_SLOW);
   }
 
   readonly #onData = (bytes: Buffer): void => {
     const exchange = this.#exchange;
     // A response may begin before the body has ended, and the connection close behind it: both flow on until then.
-    if (exchange !== undefined && this.#arriving !== undefined && !this.#isLastAnswered)
-      this.#readRest(exchange, this.#arriving, bytes);
+    if (exchange?.isComplete === false && !this.#isLastAnswered) this.#readRest(exchange, bytes);
     // What follows the last response is dropped.
     else if (this.#connection.isClosing) countBuffer(bytes);
     else if (exchange !== undefined) this.#holdBack(bytes);
@@ -147,14 +144,12 @@ export class EdgeReader implements Reader {
   #serveArriving(head: PlainHead, bytes: Buffer, brokenBy?: Refusal): void {
     const body = new ArrivingBody(this.#socket, head.bodyLength);
     body.receive(bytes.subarray(head.length));
-    this.#arriving = body;
     this.#serve(head, body, brokenBy);
   }
 
-  #readRest(exchange: EdgeExchange, body: ArrivingBody, bytes: Buffer): void {
-    const behind = body.receive(bytes);
-    if (!body.hasArrived) return;
-    this.#arriving = undefined;
+  #readRest(exchange: EdgeExchange, bytes: Buffer): void {
+    const behind = exchange.receive(bytes);
+    if (!exchange.isComplete) return;
     if (behind.length > 0) {
       if (this.#connection.isClosing) countBuffer(behind);
       else this.#holdBack(behind);
@@ -191,7 +186,7 @@ export class EdgeReader implements Reader {
     if (this.#connection.isClosing) this.#connection.linger();
     else if (isLast || this.#hasClientEnded) this.#socket.destroySoon();
     // The rest of the body may be dropped, or on its way to the upstream.
-    if (this.#arriving === undefined) this.#goOn();
+    if (this.#exchange?.isComplete !== false) this.#goOn();
   }
 
   /** The exchange has ended: the next one may begin. */
