@@ -43,10 +43,12 @@ export class Answers {
     if (late.length === 0 && questions.length === 0) return;
     const { charges, rows, nowMs } = this.#sources;
     const aheadMs = nowMs() - performance.now();
-    const fills = await fillsOf([...questions, ...late], charges, rows(), aheadMs);
+    const all = late.length === 0 ? questions : [...questions, ...late];
+    const fills = await fillsOf(all, charges, rows(), aheadMs);
     const sinceMs = Math.round(charges.sinceMs + aheadMs);
-    for (const one of [...questions, ...late]) {
-      const spent = fills.get(one);
+    let index = 0;
+    for (const one of all) {
+      const spent = fills[index++];
       // The others know nothing of it either way.
       if (spent === undefined && one.processTag !== this.#processTag) continue;
       const since = sinceMs > one.fromMs ? sinceMs : 0;

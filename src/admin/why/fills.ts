@@ -36,7 +36,8 @@ export interface SpentBy {
 const SLICE = 10_000;
 
 /**
- * What this process had admitted in each window, most points first. One look through the charges answers all questions.
+ * What this process had admitted in each window, most points first; undefined for nothing. One look through the charges answers all
+ * questions.
  *
  * @param aheadMs how far the clock of Redis is ahead of `performance.now()`
  */
@@ -45,98 +46,131 @@ export async function fillsOf(
   charges: UsageBatch['charges'],
   rows: readonly LimitRow[],
   aheadMs: number,
-): Promise<ReadonlyMap<Question, readonly SpentBy[]>> {
+): Promise<readonly (readonly SpentBy[] | undefined)[]> {
+  if (questions.length === 0) return [];
   const byName = new Map(rows.map((row) => [row.name, row]));
-  const byOwner = new Map<string, Asked[]>();
+  const byOwner = new Map<string, Asked>();
   let firstMs = Number.POSITIVE_INFINITY;
-  for (const of of questions) {
+  const all = questions.map((of) => {
     const row = byName.get(of.bucket);
-    if (row === undefined) continue;
-    const asked = { of, row, fromMs: of.fromMs - aheadMs, toMs: of.toMs - aheadMs, sum: undefined };
-    firstMs = Math.min(firstMs, asked.fromMs);
-    const known = byOwner.get(of.owner);
-    if (known === undefined) byOwner.set(of.owner, [asked]);
-    else known.push(asked);
-  }
+    if (row === undefined) return undefined;
+    const asked = new Asked(of, row, aheadMs, byOwner.get(of.owner));
+    if (asked.fromMs < firstMs) firstMs = asked.fromMs;
+    byOwner.set(of.owner, asked);
+    return asked;
+  });
   await addAll(byOwner, charges, firstMs);
-  const sums = new Map<Question, readonly SpentBy[]>();
-  for (const { of, sum } of [...byOwner.values()].flat()) {
-    if (sum !== undefined) sums.set(of, sum.size === 1 ? [...sum.values()] : ordered(sum));
-  }
-  return sums;
+  return all.map((asked) => asked?.sums?.all);
 }
 
 /** Whose requests that were asked for by this time have ended since, by `performance.now()`. */
 export function ownersEndedSince(charges: UsageBatch['charges'], atMs: number): ReadonlySet<string> {
   const owners = new Set<string>();
-  for (let number = charges.count - 1; ; number--) {
-    const charge = charges.at(number);
-    if (charge === undefined || charge.endedMs < atMs) return owners;
-    if (charge.askedMs > atMs) continue;
-    const { account, organization, address } = charge.payer;
-    for (const owner of [account, organization, charge.principal?.id, address])
+  for (const { payer, principal } of charges.inProgressAt(atMs)) {
+    for (const owner of [payer.account, payer.organization, principal?.id, payer.address])
       if (owner !== undefined) owners.add(owner);
   }
-}
-
-function ordered(sum: ReadonlyMap<string, SpentBy>): readonly SpentBy[] {
-  return [...sum.values()].sort((a, b) => b.points - a.points);
+  return owners;
 }
 
 async function addAll(
-  byOwner: ReadonlyMap<string, readonly Asked[]>,
+  byOwner: ReadonlyMap<string, Asked>,
   charges: UsageBatch['charges'],
   firstMs: number,
 ): Promise<void> {
   if (byOwner.size === 0) return;
-  for (let number = charges.count - 1, looked = 1; ; number--, looked++) {
-    const charge = charges.at(number);
-    if (charge === undefined || charge.endedMs < firstMs) return;
-    const { account, organization, address } = charge.payer;
-    const principal = charge.principal?.id;
-    addTo(byOwner, account, charge);
-    if (organization !== account) addTo(byOwner, organization, charge);
-    if (principal !== account && principal !== organization) addTo(byOwner, principal, charge);
-    addTo(byOwner, address, charge);
+  for (let number = charges.count - 1, looked = 1; number >= charges.oldest; number--, looked++) {
+    if (charges.endedMsOf(number) < firstMs) return;
+    addTo(byOwner, charges, number);
     if (looked % SLICE === 0) await setImmediate();
   }
 }
 
-function addTo(
-  byOwner: ReadonlyMap<string, readonly Asked[]>,
-  owner: string | undefined,
-  charge: PastCharge,
-): void {
-  const asked = owner === undefined ? undefined : byOwner.get(owner);
-  if (asked !== undefined) for (const one of asked) add(charge, one);
+/** Adds a charge to what is asked of any of its owners. Of most charges nothing is asked, so only few become objects. */
+function addTo(byOwner: ReadonlyMap<string, Asked>, charges: UsageBatch['charges'], number: number): void {
+  const { account, organization, address } = charges.payerOf(number) ?? {};
+  const principal = charges.principalOf(number)?.id;
+  add(charges, number, account === undefined ? undefined : byOwner.get(account));
+  if (organization !== undefined && organization !== account) add(charges, number, byOwner.get(organization));
+  if (principal !== undefined && principal !== account && principal !== organization)
+    add(charges, number, byOwner.get(principal));
+  if (address !== undefined) add(charges, number, byOwner.get(address));
+}
+
+function add(charges: UsageBatch['charges'], number: number, first: Asked | undefined): void {
+  const charge = first && charges.at(number);
+  if (charge === undefined) return;
+  for (let one = first; one !== undefined; one = one.next) addOne(charge, one);
 }
 
 /** A question, in the time of `performance.now()`. */
-interface Asked {
+class Asked {
   readonly of: Question;
-  /** The files may no longer have it, and then nothing is known. */
   readonly row: LimitRow;
   readonly fromMs: number;
   readonly toMs: number;
-  sum: Map<string, SpentBy> | undefined;
+  readonly ownerOf: (payer: Payer) => string | undefined;
+  /** Another question of the same owner. */
+  readonly next: Asked | undefined;
+  sums: Sums | undefined;
+
+  constructor(of: Question, row: LimitRow, aheadMs: number, next: Asked | undefined) {
+    this.of = of;
+    this.row = row;
+    this.fromMs = of.fromMs - aheadMs;
+    this.toMs = of.toMs - aheadMs;
+    this.ownerOf = scopeNamed(row.scope).ownerOf;
+    this.next = next;
+    this.sums = undefined;
+  }
 }
 
-function add(charge: PastCharge, asked: Asked): void {
+/** What each operation and principal had spent. */
+class Sums {
+  readonly #first: SpentBy;
+  /** Once there are several: most owners that a flood refuses have one. */
+  #byKey: Map<string, SpentBy> | undefined;
+
+  constructor(operation: string, principal: string | null) {
+    this.#first = { operation, principal, points: 0, requests: 0 };
+  }
+
+  /** Most points first. */
+  get all(): readonly SpentBy[] {
+    return this.#byKey === undefined
+      ? [this.#first]
+      : [...this.#byKey.values()].sort((a, b) => b.points - a.points);
+  }
+
+  of(operation: string, principal: string | null): SpentBy {
+    const first = this.#first;
+    if (operation === first.operation && principal === first.principal) return first;
+    this.#byKey ??= new Map([[keyOf(first.operation, first.principal), first]]);
+    const key = keyOf(operation, principal);
+    let spent = this.#byKey.get(key);
+    if (spent === undefined) {
+      spent = { operation, principal, points: 0, requests: 0 };
+      this.#byKey.set(key, spent);
+    }
+    return spent;
+  }
+}
+
+function keyOf(operation: string, principal: string | null): string {
+  return `${operation}\n${principal}`;
+}
+
+function addOne(charge: PastCharge, asked: Asked): void {
   const { of, row, fromMs, toMs } = asked;
   const { operation, limits, askedMs, endedMs } = charge;
   if (askedMs > toMs || charge.payer.hashTag !== of.hashTag) return;
-  if (scopeNamed(row.scope).ownerOf(payerOf(charge)) !== of.owner) return;
+  if (asked.ownerOf(payerOf(charge)) !== of.owner) return;
   // Of requests in progress, those that had not ended; of all others, those in the window.
   if (row.counts === 'concurrent' ? endedMs <= toMs : askedMs <= fromMs) return;
   if (!isCharged(row, operation) || limits?.includes(row.name) === false) return;
   const principal = charge.principal?.id ?? null;
-  const key = `${operation.id}\n${principal}`;
-  asked.sum ??= new Map();
-  let spent = asked.sum.get(key);
-  if (spent === undefined) {
-    spent = { operation: operation.id, principal, points: 0, requests: 0 };
-    asked.sum.set(key, spent);
-  }
+  asked.sums ??= new Sums(operation.id, principal);
+  const spent = asked.sums.of(operation.id, principal);
   // What was settled later still counted as it was charged.
   const points = endedMs <= toMs ? charge.final : charge.charged;
   spent.points += points === 0 ? 0 : costIn(row, points);

@@ -36,7 +36,7 @@ export interface PendingCaller extends RefusalIdentity {
   readonly payer: Payer | undefined;
 }
 
-interface Pending {
+export interface Pending {
   readonly refusals: readonly PendingRefusal[];
   readonly callers: readonly PendingCaller[];
   readonly ids: IdsByHour;
@@ -49,8 +49,8 @@ interface Shared {
   readonly limit: number;
   readonly untilMs: number;
   readonly payer: Payer | undefined;
-  /** Numbers of further callers. */
-  readonly callers: Map<string, number>;
+  /** Numbers of further callers, if there are any. */
+  callers?: Map<string, number>;
 }
 
 export class RefusalLog {
@@ -61,6 +61,8 @@ export class RefusalLog {
   readonly #ids = new PendingIds();
   #refusals: PendingRefusal[] = [];
   #callers: PendingCaller[] = [];
+  /** Those that were taken, and may be kept for the next time. */
+  #taken = 0;
   #next = 0;
   #unfindable = 0;
   #isTight = false;
@@ -93,7 +95,8 @@ export class RefusalLog {
     const payer = context.caller ?? context.publicClient;
     const known = this.#sharedBy(operation, charged.bucket);
     const { owner, limit, windowSeconds } = charged;
-    const key = `${owner} ${payer?.hashTag}`;
+    // Mostly equal, and to put a key together takes longer than to find it. No id has a space.
+    const key = owner === payer?.hashTag ? owner : `${owner} ${payer?.hashTag}`;
     const shared = known.get(key);
     if (shared !== undefined && atMs < shared.untilMs && shared.limit === limit) return shared;
     if (this.#isFull()) return undefined;
@@ -103,7 +106,6 @@ export class RefusalLog {
       limit,
       untilMs: this.#sharedUntil(atMs, windowSeconds),
       payer,
-      callers: new Map(),
     };
     if (known.size >= MOST_REMEMBERED) known.clear();
     known.set(key, made);
@@ -112,11 +114,9 @@ export class RefusalLog {
   }
 
   /** Its number. Undefined if too many wait. */
-  #furtherCaller(
-    { number: of, callers }: Shared,
-    payer: Payer | undefined,
-    atMs: number,
-  ): number | undefined {
+  #furtherCaller(shared: Shared, payer: Payer | undefined, atMs: number): number | undefined {
+    shared.callers ??= new Map();
+    const { number: of, callers } = shared;
     const key = `${payer?.principal?.id} ${payer?.account ?? payer?.address}`;
     const known = callers.get(key);
     if (known !== undefined) return known;
@@ -130,7 +130,7 @@ export class RefusalLog {
 
   /** Counts a request that cannot be found, if too many refusals wait. */
   #isFull(): boolean {
-    const isFull = this.#refusals.length + this.#callers.length >= MOST_REFUSALS;
+    const isFull = this.#taken + this.#refusals.length + this.#callers.length >= MOST_REFUSALS;
     if (isFull) this.#unfindable += 1;
     return isFull;
   }
@@ -154,15 +154,17 @@ export class RefusalLog {
     this.#isTight = written >= most / 2;
     const unfindable = this.#unfindable;
     this.#unfindable = 0;
-    if (written < most) return { refusals, callers, ids, unfindable };
-    const lost = ids.reduce((sum, [, { length }]) => sum + length / ENTRY_BYTES, 0);
-    return { refusals: [], callers: [], ids: [], unfindable: unfindable + lost };
+    const taken = { refusals, callers, ids, unfindable };
+    if (written >= most) return lost(taken);
+    this.#taken = refusals.length + callers.length;
+    return taken;
   }
 
-  /** Keeps what could not be written, for the next time. */
+  /** Keeps what could not be written, for the next time. What was taken before has its room again. */
   keep({ refusals, callers, ids, unfindable }: Pending): void {
-    this.#refusals = [...refusals, ...this.#refusals].slice(0, MOST_REFUSALS);
-    this.#callers = [...callers, ...this.#callers].slice(0, MOST_REFUSALS);
+    this.#taken = 0;
+    this.#refusals = [...refusals, ...this.#refusals];
+    this.#callers = [...callers, ...this.#callers];
     this.#unfindable += unfindable + this.#ids.keep(ids);
   }
 
@@ -217,6 +219,12 @@ export class RefusalLog {
       limited,
     };
   }
+}
+
+/** Of refusals that are not written: their requests, which cannot be found. */
+export function lost({ ids, unfindable }: Pending): Pending {
+  const requests = ids.reduce((sum, [, { length }]) => sum + length / ENTRY_BYTES, 0);
+  return { refusals: [], callers: [], ids: [], unfindable: unfindable + requests };
 }
 
 function isSameCaller(a: Payer | undefined, b: Payer | undefined): boolean {

@@ -30,7 +30,7 @@ import {
   readCaller,
   readLines,
 } from './refusal.ts';
-import { type PendingRefusal, RefusalLog } from './refusal-log.ts';
+import { lost, type Pending, type PendingRefusal, RefusalLog } from './refusal-log.ts';
 
 const MOST_FOUND = 10;
 
@@ -42,6 +42,8 @@ export interface WhySources {
   /** Unix time by the clock of Redis. */
   nowMs(): number;
   rows(): readonly LimitRow[];
+  /** The limits in force: another object after each change of the files. */
+  limits(): object;
   /** Where the files set the limit of a bucket. */
   writtenAt(bucket: PayerBucket): Promise<string | undefined>;
   readonly ignored: Pick<Ignored, 'add'>;
@@ -63,6 +65,8 @@ export class Why {
   readonly #answers: Answers;
   readonly #ended = new AbortController();
   #writing: Promise<void> = Promise.resolve();
+  /** Whether Redis did not take what was written last. */
+  #isAway = false;
 
   /**
    * @param name of this replica
@@ -74,7 +78,7 @@ export class Why {
     this.#board = board;
     this.#index = new IdIndex(archive);
     this.#log = new RefusalLog(() => sources.nowMs());
-    this.#parts = new LimitParts((bucket) => sources.writtenAt(bucket));
+    this.#parts = new LimitParts(sources);
     this.#questions = new Questions(name, sources, board);
     this.#answers = new Answers(name, this.#log.processTag, sources);
     void this.#run();
@@ -137,9 +141,17 @@ export class Why {
   }
 
   async #writeAll(): Promise<void> {
-    const { refusals, callers, ids, unfindable } = this.#log.take();
+    const taken = this.#log.take();
+    // Lines of a long outage would be made again and again.
+    if (this.#isAway && (await answered(this.#archive.read(UNFINDABLE))) === undefined)
+      return this.#log.keep(taken);
+    // Nothing here should fail. If something does, requests are not lost without being counted.
+    await this.#writeTaken(taken).catch(() => this.#log.keep(lost(taken)));
+  }
+
+  async #writeTaken({ refusals, callers, ids, unfindable }: Pending): Promise<void> {
     const lines = new Lines();
-    this.#parts.forget();
+    this.#parts.begin();
     for (const one of refusals) {
       const part = this.#parts.of(one);
       lines.add(one, callerText(one) + (typeof part === 'string' ? part : await part));
@@ -151,8 +163,9 @@ export class Why {
     const isFailed = (one: RefusalIdentity & { readonly atMs: number }) =>
       failed.size > 0 && failed.has(keyOf(one, hourOf(one.atMs)));
     const late = ids.map(async ([hour, entries]) => {
-      this.#log.written(entries.length);
-      return [hour, await this.#index.add(hour, entries)] as const;
+      const failed = await this.#index.add(hour, entries);
+      this.#log.written(entries.length - failed.length);
+      return [hour, failed] as const;
     });
     const isCounted = await this.#count(unfindable);
     this.#log.keep({
@@ -180,13 +193,16 @@ export class Why {
     const failed = new Set(lines.keys());
     const appended = [...lines].map(async ([key, texts]) => {
       const bytes = Buffer.from(texts.join(''));
-      this.#log.written(bytes.length);
       await this.#archive.append(key, bytes, LIFE_MS).then(
-        () => failed.delete(key),
+        () => {
+          failed.delete(key);
+          this.#log.written(bytes.length);
+        },
         () => undefined,
       );
     });
     await answered(Promise.all(appended));
+    this.#isAway = failed.size > 0;
     return failed;
   }
 }

@@ -73,6 +73,34 @@ class LastCharges {
     return this.#count;
   }
 
+  /** The number of the oldest charge that is remembered. */
+  get oldest(): number {
+    return Math.max(0, this.#count - REMEMBERED);
+  }
+
+  /** When the request of a remembered charge ended. */
+  endedMsOf(number: number): number {
+    return this.#endedMs[number % REMEMBERED] ?? 0;
+  }
+
+  /** Whom a remembered charge was charged to. Its principal may be another one. */
+  payerOf(number: number): Payer | undefined {
+    return this.#sums[number % REMEMBERED]?.payer;
+  }
+
+  principalOf(number: number): Payer['principal'] {
+    return this.#principals[number % REMEMBERED];
+  }
+
+  /** The charges that were in progress at this time, by `performance.now()`, and have ended since. */
+  *inProgressAt(atMs: number): Iterable<PastCharge> {
+    for (let number = this.#count - 1; number >= this.oldest && this.endedMsOf(number) >= atMs; number--) {
+      if ((this.#askedMs[number % REMEMBERED] ?? 0) > atMs) continue;
+      const charge = this.at(number);
+      if (charge !== undefined) yield charge;
+    }
+  }
+
   /** The charge with this number; undefined if it is not remembered. */
   at(number: number): PastCharge | undefined {
     const place = number % REMEMBERED;

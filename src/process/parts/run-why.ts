@@ -17,6 +17,7 @@ export function runWhy(
     charges,
     nowMs,
     rows: () => buckets.limits.rows,
+    limits: () => buckets.limits,
     writtenAt: (bucket: Parameters<WhySources['writtenAt']>[0]) => limits.writtenAt(bucket),
     ignored: new Ignored('summary', metrics, log),
     unfindable(count: number) {

@@ -77,9 +77,9 @@ export function daysToKeep(days: number, confidence: number): number {
   return Math.min(days, Math.ceil(confidence * (days + 1) - 1e-9));
 }
 
-/** The confidence that so many days allow: at most the one asked for. */
+/** The confidence that keeping so many days gives: less than the one asked for where there are too few, else that one or a little more. */
 export function confidenceFrom(days: number, confidence: number): number {
-  return Math.min(confidence, days / (days + 1));
+  return daysToKeep(days, confidence) / (days + 1);
 }
 
 /** The number of days that a confidence takes. */

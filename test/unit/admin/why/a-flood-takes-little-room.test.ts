@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { ENTRY_BYTES, hourOf, IdIndex, writeEntry } from '../../../../src/admin/why/id-index.ts';
 import { openMemoryArchive } from '../../../../src/admin/why/memory-archive.ts';
 import { RefusalLog } from '../../../../src/admin/why/refusal-log.ts';
-import { Why } from '../../../../src/admin/why/why.ts';
+import { Why, type WhySources } from '../../../../src/admin/why/why.ts';
 import { Refusal } from '../../../../src/domain/problems.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
 import type { RequestContext } from '../../../../src/stages/request-context.ts';
@@ -66,16 +66,19 @@ function open(): { readonly why: Why; readonly archive: Archive; written(): numb
   return { why: openOn(archive), archive, written: () => bytes };
 }
 
-function openOn(archive: Archive, unfindable: (count: number) => void = () => {}): Why {
+function openOn(archive: Archive, more: Partial<WhySources> = {}): Why {
+  const limits = {};
   const why = new Why(
     'replica-1',
     {
       charges: new UsageBatch().charges,
       nowMs: () => NOW_MS,
       rows: () => [],
+      limits: () => limits,
       writtenAt: async () => '/etc/weir/limits.yaml:112',
       ignored: { add() {} },
-      unfindable,
+      unfindable() {},
+      ...more,
     },
     archive,
     undefined,
@@ -117,13 +120,67 @@ it('ten thousand callers of one Account share an explanation, and each request i
 it('requests that cannot be found are counted once they are recorded', async () => {
   let unfindable = 0;
   const memory = openMemoryArchive(() => NOW_MS);
-  const why = openOn(memory, (count) => {
-    unfindable += count;
+  const why = openOn(memory, {
+    unfindable(count) {
+      unfindable += count;
+    },
   });
   for (let index = 0; index < 50_007; index++) why.requestFinished(refused('acct_1', 'r', `svc_${index}`));
   await why.find('nobody');
   expect(unfindable).toBe(7);
   expect(await why.unfindable()).toBe(7);
+});
+
+it('every request of a flood that waits too long for Redis is found or counted', async () => {
+  const memory = openMemoryArchive(() => NOW_MS);
+  let isAway = true;
+  const why = openOn({
+    ...memory,
+    append: async (...all) => (isAway ? Promise.reject(new Error('away')) : memory.append(...all)),
+  });
+  const ids = Array.from({ length: 60_000 }, (_, index) => `request-${index}`);
+  for (const [index, id] of ids.entries()) {
+    why.requestFinished(refused(`acct_${index}`, id));
+    if (index % 10_000 === 0) await why.find('nobody');
+  }
+  isAway = false;
+  await why.find('nobody');
+  const counted = (await why.unfindable()) ?? 0;
+  let found = 0;
+  for (const id of ids.filter((_, index) => index % 500 === 0)) found += (await why.find(id))?.length ?? 0;
+  expect(found * 500 + counted).toBe(60_000);
+  expect(counted).toBe(10_000);
+});
+
+it('a flood of callers with an override each takes few looks into the files', async () => {
+  let looks = 0;
+  const why = openOn(
+    openMemoryArchive(() => NOW_MS),
+    {
+      async writtenAt({ owner }) {
+        looks += 1;
+        return owner === 'acct_1' ? Promise.reject(new Error('unreadable')) : `limits.yaml:${looks}`;
+      },
+    },
+  );
+  for (let index = 0; index < 1_000; index++) {
+    const request = refused(`acct_${index}`, `request-${index}`);
+    for (const bucket of request.due?.buckets ?? []) Object.assign(bucket, { source: 'override' });
+    why.requestFinished(request);
+  }
+  for (const [index, writtenAt] of [
+    [0, 'limits.yaml:1'],
+    [1, undefined],
+    [19, 'limits.yaml:20'],
+    [999, undefined],
+  ] as const)
+    expect((await why.find(`request-${index}`))?.[0]?.refusal).toMatchObject({
+      owner: `acct_${index}`,
+      source: 'override',
+      ...(writtenAt !== undefined && { writtenAt }),
+    });
+  expect((await why.find('request-999'))?.[0]?.refusal).not.toHaveProperty('writtenAt');
+  expect(looks).toBe(20);
 });
 
 it('every request of a flood of ten thousand callers is found, also those that waited while Redis was away', async () => {
