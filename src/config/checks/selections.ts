@@ -39,7 +39,8 @@ function rowProblems(row: LimitRow, operations: readonly CostedOperation[]): rea
   const unknown = tags.find((tag) => !operations.some((one) => one.tags?.includes(tag)));
   if (unknown !== undefined) problems.push({ path: [...path, 'tags'], ...noSuchTag(unknown, operations) });
   if (problems.length > 0 || operations.some((operation) => isCharged(row, operation))) return problems;
-  return [{ path, message: `selects no operation that is charged per ${row.scope}` }];
+  const message = `selects no operation that is charged per ${row.scope}`;
+  return [{ path, message, ...(row.scope === 'address' && { hint: NOT_PUBLIC }) }];
 }
 
 function crowdProblems(
@@ -76,10 +77,12 @@ function entryProblem(
   return row.scope === 'address'
     ? {
         message: `${first.id} is not public, and only public operations are counted by address`,
-        hint: 'per: principal limits each caller',
+        hint: NOT_PUBLIC,
       }
     : { message: `${first.id} is ${CHARGED_TO[first.access]}, not per ${row.scope}` };
 }
+
+const NOT_PUBLIC = 'per: principal limits each caller';
 
 const CHARGED_TO = {
   caller: 'charged per account',

@@ -252,6 +252,10 @@ describe('selections', () => {
       'limits.a: selects no operation that is charged per account',
     ],
     [
+      'a: { per: address, points: 9, window: 1m, kind: read, tags: [search] }',
+      'limits.a: selects no operation that is charged per address: per: principal limits each caller',
+    ],
+    [
       'a: { per: account, points: 1, window: 1m, kind: write }',
       'limits.a.points: the limit 1 is below the cost 2 of operation find, which could never be admitted',
     ],
