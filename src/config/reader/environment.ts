@@ -88,17 +88,19 @@ class Overlay {
 
   /** Reports a variable such as `WEIR_LISTEN`, which cannot turn off the whole section. */
   #refuseWhole({ offBy, properties }: SchemaNode, path: Path): void {
+    if (offBy === undefined) return;
     const name = `WEIR_${path.join('_').toUpperCase()}`;
-    const own = offBy && variableName(properties?.[offBy] ?? {}, [...path, offBy]);
+    const own = variableName(properties?.[offBy] ?? {}, [...path, offBy]);
     if (own && this.#env[name])
       this.findings.push({ path, message: `${name} does not set it`, hint: `use ${own}` });
   }
 
   /** Reports the name that a variable would have by its path, such as `WEIR_LISTEN_PORT`, where it has a name of its own. */
   #refuseUnnamed(property: SchemaNode, path: Path): void {
+    if (property.env === undefined) return;
     const { env: name, ...unnamed } = property;
     const guessed = variableName(unnamed, path);
-    if (name === undefined || guessed === undefined || guessed === name) return;
+    if (guessed === undefined || guessed === name) return;
     if (isOther(guessed, this.#env[guessed])) return;
     this.findings.push({ path, message: `${guessed} does not set it`, hint: `use ${name}` });
   }

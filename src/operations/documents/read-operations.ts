@@ -64,7 +64,7 @@ export async function readOperations(documents: Documents, options: ReadOptions)
   const problem = versionProblem(root);
   if (problem !== undefined) return { operations: [], problems: [problem], warnings: [] };
   const version = `${child(root, 'openapi').value}`;
-  const schemas = new Schemas(documents, version.startsWith('3.0.'));
+  const schemas = new Schemas(documents, version.startsWith('3.0.') ? 'openapi-3.0' : '2020-12');
   const dangling = new DanglingReferences(documents);
   const { maxBodyBytes } = options;
   const owners = new Set<unknown>();

@@ -1,6 +1,7 @@
 import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Check, Shape, ValueRule } from '../validation/parameter-value.ts';
+import type { Reports } from './compiler.ts';
 import { DanglingReferences } from './dangling.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
 import type { SchemaError, Schemas } from './schemas.ts';
@@ -21,11 +22,7 @@ export function valueRule(maker: RuleMaker, name: string, schema: Node): ValueRu
 }
 
 /** Compiles a schema. Without a schema, every value is valid. */
-export function compiledCheck(
-  maker: RuleMaker,
-  schema: Node,
-  reports: 'first' | 'all' = 'first',
-): Check | undefined {
+export function compiledCheck(maker: RuleMaker, schema: Node, reports: Reports = 'first'): Check | undefined {
   if (schema.value === undefined) return () => undefined;
   const check: Check | SchemaError = maker.schemas.compile(schema, reports);
   if (typeof check === 'function') return check;

@@ -1,11 +1,9 @@
-import type { Ajv, AnySchema, ValidateFunction } from 'ajv';
+import type { AnySchema } from 'ajv';
 import { isMapping } from '../../config/reader/schema-node.ts';
-import { createEngine, STEP } from '../validation/engine/engine.ts';
-import { EnoughErrors, ErrorLog } from '../validation/engine/error-log.ts';
-import { toIssue } from '../validation/engine/issue.ts';
-import { Meter, TooComplex } from '../validation/engine/meter.ts';
+import { type Dialect, STEP } from '../validation/engine/engine.ts';
 import { PatternError } from '../validation/engine/patterns.ts';
-import { type Check, type Issue, TOO_COMPLEX } from '../validation/parameter-value.ts';
+import type { Check } from '../validation/parameter-value.ts';
+import { Compiler, type Reports, sharedCompiler } from './compiler.ts';
 import { type Documents, type Node, selfOf } from './documents.ts';
 import { resolveReference } from './references.ts';
 
@@ -16,74 +14,60 @@ export interface SchemaError {
   readonly pattern?: string;
 }
 
+/** OpenAPI 3.0 differs from JSON Schema in some keywords. */
+const OLD: Dialect = 'openapi-3.0';
+
 /** Id of the schema that contains all files of a description, each under the key `file:<number>`. */
 const ROOT = 'weir://description';
 
 /** Compiles the schemas of one description. Each schema is compiled once, even if it is used often. */
 export class Schemas {
-  readonly #isOldDialect: boolean;
+  readonly #dialect: Dialect;
   readonly #keys: ReadonlyMap<string, string>;
-  readonly #root: object;
   /** The `$self` of each file. */
   readonly #selves: ReadonlyMap<string, unknown>;
-  readonly #compiled = new Map<string, Check | SchemaError>();
-  /** The same by the schemas in the documents. Many operations may share a schema. */
+  /** Of schemas that refer to others. */
+  readonly #compiler: Compiler;
+  /** What was compiled, by the schemas in the documents. Many operations may share a schema. */
   readonly #byValue = {
     first: new Map<unknown, Check | SchemaError>(),
     all: new Map<unknown, Check | SchemaError>(),
   };
   /** Copies of what is in the documents. What has several aliases is copied once. */
   readonly #copies = new Map<unknown, unknown>();
-  readonly #meter = new Meter();
-  readonly #log = new ErrorLog();
-  #first: Ajv | undefined;
-  #all: Ajv | undefined;
 
-  /** @param isOldDialect whether to use the JSON Schema dialect of OpenAPI 3.0 instead of draft 2020-12 */
-  constructor(documents: Documents, isOldDialect: boolean) {
-    this.#isOldDialect = isOldDialect;
+  constructor(documents: Documents, dialect: Dialect) {
+    this.#dialect = dialect;
     const all = documents.all();
     this.#keys = new Map(all.map(({ file }, index) => [file, `file:${index}`]));
     this.#selves = new Map(all.map(({ file, value }) => [file, selfOf(value)]));
-    this.#root = Object.fromEntries(
+    const root = Object.fromEntries(
       all.map(({ file, value }) => [this.#keys.get(file), this.#translated(value, file)]),
     );
+    this.#compiler = new Compiler(dialect, [root, ROOT]);
   }
 
   /** Compiles a check that reports the first issue, or all issues. */
-  compile(node: Node, reports: 'first' | 'all' = 'first'): Check | SchemaError {
+  compile(node: Node, reports: Reports = 'first'): Check | SchemaError {
     const known = this.#byValue[reports].get(node.value);
     if (known !== undefined) return known;
-    const check = this.#compileText(node, reports);
+    const check = this.#compile(node, reports);
     if (typeof node.value === 'object') this.#byValue[reports].set(node.value, check);
     return check;
   }
 
-  #compileText(node: Node, reports: 'first' | 'all'): Check | SchemaError {
-    const schema = isSelfContained(node.value)
-      ? this.#translated(node.value, node.document.file)
-      : { $ref: this.#pointer(node.document.file, node.path) };
-    const key = `${reports} ${JSON.stringify(schema)}`;
-    let check = this.#compiled.get(key);
-    if (check === undefined) {
-      check = this.#compile(schema as AnySchema, reports);
-      this.#compiled.set(key, check);
-    }
-    return check;
-  }
-
-  #compile(schema: AnySchema, reports: 'first' | 'all'): Check | SchemaError {
-    try {
-      if (reports === 'first') {
-        this.#first ??= this.#engine(undefined);
-        return toCheck(this.#first.compile(schema), this.#meter);
-      }
-      this.#all ??= this.#engine(this.#log);
-      return toCheckOfAll(this.#all.compile(schema), this.#meter, this.#log);
-    } catch (error) {
-      if (error instanceof PatternError) return { reason: error.message, pattern: error.pattern };
-      return { reason: this.#withFiles(error instanceof Error ? error.message : String(error)) };
-    }
+  #compile({ value, document: { file }, path }: Node, reports: Reports): Check | SchemaError {
+    const text = JSON.stringify(value) ?? '';
+    const [compiler, schema] = REFERS.test(text)
+      ? [this.#compiler, { $ref: this.#pointer(file, path) }]
+      : [
+          IDENTIFIES.test(text) ? this.#compiler : sharedCompiler(this.#dialect),
+          this.#translated(value, file),
+        ];
+    const check = compiler.compile(schema as AnySchema, reports);
+    if (!(check instanceof Error)) return check;
+    if (check instanceof PatternError) return { reason: check.message, pattern: check.pattern };
+    return { reason: this.#withFiles(check.message) };
   }
 
   /** A message in which addresses within the root schema are replaced by names of files. */
@@ -92,12 +76,6 @@ export class Schemas {
       const found = [...this.#keys].find(([, one]) => one === key);
       return found === undefined ? 'the document' : `${found[0]}#`;
     });
-  }
-
-  #engine(log: ErrorLog | undefined): Ajv {
-    const engine = createEngine(this.#isOldDialect ? 'openapi-3.0' : '2020-12', log, this.#meter);
-    engine.addSchema(this.#root, ROOT);
-    return engine;
   }
 
   #pointer(file: string, path: readonly string[]): string {
@@ -120,7 +98,7 @@ export class Schemas {
   #translatedMapping(value: Readonly<Record<string, unknown>>, file: string): object {
     const { $ref } = value;
     // OpenAPI 3.0 ignores siblings of a $ref (section 4.7.23).
-    if (typeof $ref === 'string' && this.#isOldDialect)
+    if (typeof $ref === 'string' && this.#dialect === OLD)
       return { $ref: this.#reference($ref, file), [STEP]: true };
     const copy: Record<string, unknown> = {};
     for (const [key, one] of Object.entries(value)) copy[key] = this.#translated(one, file);
@@ -129,7 +107,7 @@ export class Schemas {
     // Some real documents have an empty `enum` that is not meant to reject every value.
     if (Array.isArray(copy.enum) && copy.enum.length === 0) delete copy.enum;
     dropReadOnly(copy);
-    if (this.#isOldDialect) modernise(copy);
+    if (this.#dialect === OLD) modernise(copy);
     return copy;
   }
 
@@ -144,43 +122,11 @@ export class Schemas {
 
 const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef'] as const;
 
-/** Reports the first issue. */
-function toCheck(validate: ValidateFunction, meter: Meter): Check {
-  return (value, bytes = MAX_PARAMETER_BYTES) => {
-    meter.begin(bytes);
-    try {
-      return validate(value) ? undefined : (validate.errors ?? []).map(toIssue);
-    } catch (error) {
-      return tooComplex(error);
-    }
-  };
-}
+/** A schema that refers to others. */
+const REFERS = /"\$(?:ref|dynamicRef|recursiveRef)":/;
 
-/** @param log collects the issues of the function */
-function toCheckOfAll(validate: ValidateFunction, meter: Meter, log: ErrorLog): Check {
-  return (value, bytes = MAX_PARAMETER_BYTES) => {
-    meter.begin(bytes);
-    log.begin(bytes);
-    try {
-      return validate(value) ? undefined : log.issues;
-    } catch (error) {
-      return error instanceof EnoughErrors ? log.issues : tooComplex(error);
-    }
-  };
-}
-
-function tooComplex(error: unknown): readonly Issue[] {
-  // A RangeError is a stack overflow: the value is nested too deeply.
-  if (error instanceof TooComplex || error instanceof RangeError) return TOO_COMPLEX;
-  throw error;
-}
-
-/** Upper bound for the size of a parameter: Node limits headers and request target to less. */
-const MAX_PARAMETER_BYTES = 16_384;
-
-function isSelfContained(schema: unknown): boolean {
-  return !/"\$(?:ref|dynamicRef|recursiveRef)":/.test(JSON.stringify(schema) ?? '');
-}
+/** A schema that others may refer to, which the engine keeps by its id. */
+const IDENTIFIES = /"\$(?:id|anchor|dynamicAnchor|recursiveAnchor)":/;
 
 /** A required `readOnly` property is required only in responses (OpenAPI 3.0.3 section 4.7.24.2). */
 function dropReadOnly(schema: Record<string, unknown>): void {
