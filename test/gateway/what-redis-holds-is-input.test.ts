@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PLENTY } from '../fixtures/configuration.ts';
@@ -251,6 +252,7 @@ it('40,000 live limits are in force without blocking the replica', { timeout: 12
     Number(/^weir_live_limits (\d+)/m.exec(await (await fetch(`${replica.adminUrl}/metrics`)).text())?.[1]);
   while ((await known()) < many.length) {
     for (const one of served) await send(one);
+    await pause(20);
   }
   // The record is read again and again, every few seconds.
   for (let round = 0; round < ROUNDS; round++) for (const one of served) await send(one);
