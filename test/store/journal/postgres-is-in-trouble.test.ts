@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, describe, expect, inject, test } from 'vitest';
-import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
+import { createDatabase, findPostgres, startPostgres } from '../../../platform/test/fixtures/postgres.ts';
 import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
 import { Fleet, OWNERS } from './fleet.ts';
 
@@ -10,6 +10,16 @@ const postgresUrl = inject('postgresUrl');
 const WAIT = { timeout: 20_000 };
 /** No bucket is ever full. */
 const LIMIT = 1_000_000;
+
+/** The points of each bucket in the journal. */
+async function pointsIn(url: string): Promise<ReadonlyMap<string, number>> {
+  const client = await connected(url);
+  const { rows } = await client.query(
+    'select key, sum(points)::int as points from weir_journal group by key',
+  );
+  await client.end();
+  return new Map(rows.map(({ key, points }) => [key, points]));
+}
 
 const open: { close(): Promise<unknown> }[] = [];
 afterEach(async () => {
@@ -91,13 +101,43 @@ describe.skipIf(postgresUrl === undefined)('while PostgreSQL is', { timeout: 60_
       const failures = fleet.failures.length;
       await expect.poll(() => journal?.lagSeconds(), WAIT).toBe(0);
       expect(fleet.failures.slice(failures).filter((message) => message.includes('dropped'))).toEqual([]);
-      const client = await connected(url);
-      const { rows } = await client.query(
-        'select key, sum(points)::int as points from weir_journal group by key',
-      );
-      await client.end();
-      expect(rows.length).toBe(2 * OWNERS);
-      expect(new Map(rows.map(({ key, points }) => [key, points]))).toEqual(fleet.admitted);
+      const points = await pointsIn(url);
+      expect(points.size).toBe(2 * OWNERS);
+      expect(points).toEqual(fleet.admitted);
     },
   );
+
+  test('killed and started again, and again, under charges: each is written once', async () => {
+    const postgres = await startPostgres(findPostgres() ?? '');
+    open.push({ close: () => postgres.stop() });
+    const url = await createDatabase(postgres.url);
+    const fleet = new Fleet(uniquePrefix(), LIMIT);
+    const settings = { kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5_000 } as const;
+    const stores = [fleet.start(settings, url), fleet.start(settings, url)];
+    open.push(fleet);
+    for (const store of stores) {
+      await fleet.counting(store);
+      fleet.load(store);
+    }
+    fleet.outcomes.clear();
+    for (let round = 1; round <= 2; round++) {
+      const written = async () =>
+        [...(await pointsIn(url)).values()].reduce((sum, points) => sum + points, 0);
+      await expect.poll(written, WAIT).toBeGreaterThan(0);
+      fleet.failures.length = 0;
+      await postgres.kill();
+      const before = fleet.admittedTo(0);
+      await expect.poll(() => fleet.failures.length, WAIT).toBeGreaterThan(0);
+      await expect.poll(() => fleet.admittedTo(0), WAIT).toBeGreaterThan(before + 20);
+      await postgres.restart();
+      await expect
+        .poll(() => fleet.replicas.map(({ journal }) => journal.lagSeconds() < 2), WAIT)
+        .toEqual([true, true]);
+    }
+    await fleet.endLoad();
+    for (const { journal } of fleet.replicas) await expect.poll(() => journal.lagSeconds(), WAIT).toBe(0);
+    expect(fleet.failures.filter((message) => message.includes('dropped'))).toEqual([]);
+    expect([...fleet.outcomes.keys()]).toEqual(['admitted']);
+    expect(await pointsIn(url)).toEqual(fleet.admitted);
+  });
 });
