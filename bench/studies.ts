@@ -131,10 +131,18 @@ export const STUDIES: readonly Study[] = [
   {
     name: 'journal',
     measures:
-      'how long counts of 1,000,000 owners are missing after Redis was emptied, and whether they are right',
-    section: ['journal', 'Counts that Redis has lost'],
-    minutes: 3,
-    run: async (bench) => (await import('./journal/recovery.ts')).measureRecovery(bench),
+      'how long counts of 1,000,000 owners are missing after Redis was emptied, and CPU of the journal; `recovery` or `cpu` chooses',
+    section: ['journal', 'The journal'],
+    rounds: [12, 5],
+    minutes: 7,
+    run: async (bench) => [
+      ...(bench.includes('recovery')
+        ? await (await import('./journal/recovery.ts')).measureRecovery(bench)
+        : []),
+      ...(bench.includes('cpu')
+        ? ['', ...(await (await import('./journal/cpu.ts')).measureJournalCpu(bench))]
+        : []),
+    ],
   },
   {
     name: 'fair',
