@@ -22,7 +22,10 @@ export const question = Type.Object({
   toMs: timeMs,
 });
 
-export type Question = Static<typeof question>;
+export type Question = Static<typeof question> & {
+  /** The end of the window by `performance.now()`, of a refusal of this process. */
+  readonly askedMs?: number;
+};
 
 /** What one operation and one principal had spent. */
 export interface SpentBy {
@@ -118,7 +121,7 @@ class Asked {
     this.of = of;
     this.row = row;
     this.fromMs = of.fromMs - aheadMs;
-    this.toMs = of.toMs - aheadMs;
+    this.toMs = of.askedMs ?? of.toMs - aheadMs;
     this.ownerOf = scopeNamed(row.scope).ownerOf;
     this.next = next;
     this.sums = undefined;

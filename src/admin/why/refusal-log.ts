@@ -20,6 +20,8 @@ const SHORTEST_SHARED_MS = 1_000;
 
 /** A refusal that is to be written. */
 export interface PendingRefusal extends Question {
+  /** When its window ended, by `performance.now()`. `toMs` is a whole millisecond, in which several requests may have been charged. */
+  readonly askedMs: number;
   readonly payer: Payer | undefined;
   readonly operation: string;
   readonly cost: number;
@@ -202,7 +204,9 @@ export class RefusalLog {
     const limited = due?.buckets.find(
       (one) => one.name === bucket && one.owner === owner && one.shadow !== true,
     );
-    const toMs = Math.round(chargeAskedMs === undefined ? atMs : atMs - (performance.now() - chargeAskedMs));
+    const nowMs = performance.now();
+    const askedMs = chargeAskedMs ?? nowMs;
+    const toMs = Math.round(atMs - (nowMs - askedMs));
     return {
       processTag: this.processTag,
       number,
@@ -212,6 +216,7 @@ export class RefusalLog {
       atMs,
       fromMs: Math.max(0, limited?.span?.startMs ?? toMs - windowSeconds * 1_000),
       toMs,
+      askedMs,
       payer,
       operation: operation?.id ?? '',
       cost: costAtAdmission(context),
