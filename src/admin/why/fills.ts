@@ -106,6 +106,9 @@ function add(charges: UsageBatch['charges'], number: number, first: Asked | unde
   for (let one = first; one !== undefined; one = one.next) addOne(charge, one);
 }
 
+/** The times of a question that another replica asks are whole milliseconds, of a clock that is read in whole milliseconds. */
+const ROUNDED_MS = 2;
+
 /** A question, in the time of `performance.now()`. */
 class Asked {
   readonly of: Question;
@@ -121,7 +124,7 @@ class Asked {
     this.of = of;
     this.row = row;
     this.fromMs = of.fromMs - aheadMs;
-    this.toMs = of.askedMs ?? of.toMs - aheadMs;
+    this.toMs = of.askedMs ?? of.toMs - aheadMs + ROUNDED_MS;
     this.ownerOf = scopeNamed(row.scope).ownerOf;
     this.next = next;
     this.sums = undefined;

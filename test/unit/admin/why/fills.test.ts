@@ -26,4 +26,7 @@ it('what was charged in the same millisecond, but before, has filled the bucket'
   };
   expect(await requestsBefore({ askedMs: 1_000.35 })).toBe(3);
   expect(await requestsBefore({ askedMs: 1_000.05 })).toBeUndefined();
+  // Asked by another replica, which may have rounded its time down.
+  expect(await requestsBefore({ toMs: 999 })).toBe(4);
+  expect(await requestsBefore({ toMs: 998 })).toBeUndefined();
 });
