@@ -1,10 +1,8 @@
 import { createDatabase, findPostgres, startPostgres } from '../../platform/test/fixtures/postgres.ts';
-import type { Running } from '../contestants/contestant.ts';
-import { weir } from '../contestants/weir.ts';
 import { ACCOUNTS, type Bench, CONNECTIONS } from '../lab/bench.ts';
-import { type Cost, costOf, median } from '../lab/turns.ts';
-import type { Service } from '../load/upstream.ts';
+import { type Cost, median } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
+import { measurePair } from '../studies/measure-pair.ts';
 
 /** Further requests are in no limit's way. */
 const POINTS = 1_000_000_000;
@@ -29,9 +27,13 @@ export async function measureJournalCpu(bench: Bench): Promise<readonly string[]
   const journaled: Cost[] = [];
   const pairs = bench.either(6, 1);
   for (let pair = 0; pair < pairs; pair++) {
-    const seen = await measurePair(bench, await createDatabase(postgres.url));
-    without.push(...(seen.without ?? []));
-    journaled.push(...(seen.with ?? []));
+    const url = await createDatabase(postgres.url);
+    const seen = await measurePair(bench, {
+      without: { limits, settings: { store } },
+      with: { limits, settings: { store, journal: { url } } },
+    });
+    without.push(...seen.without);
+    journaled.push(...seen.with);
   }
   const rows = (['gatewayUs', 'redisUs'] as const).map((figure) => {
     const [before, after] = [without.map((cost) => cost[figure]), journaled.map((cost) => cost[figure])];
@@ -47,25 +49,4 @@ export async function measureJournalCpu(bench: Bench): Promise<readonly string[]
     '',
     ...table(['', 'without a journal:', 'with one:', 'more:'], rows),
   ];
-}
-
-async function measurePair(bench: Bench, url: string): Promise<Record<string, Cost[]>> {
-  const sides: { name: string; redis: Service; gateway: Running }[] = [];
-  for (const [name, settings] of [
-    ['without', { store }],
-    ['with', { store, journal: { url } }],
-  ] as const) {
-    const redis = await bench.startRedis();
-    const gateway = await bench.start(weir('redis', { limits, settings }), name, { redisPort: redis.port });
-    sides.push({ name, redis, gateway });
-  }
-  const measure = ({ gateway, redis }: (typeof sides)[number], seconds = 1) =>
-    costOf(gateway, () => bench.strictLoad(gateway, { seconds }), redis);
-  for (const side of sides) await measure(side, bench.either(4, 2));
-  const seen = await bench.inTurn(sides, measure);
-  for (const { gateway, redis } of sides) {
-    await gateway.stop();
-    await redis.stop();
-  }
-  return seen;
 }

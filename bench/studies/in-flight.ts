@@ -1,9 +1,7 @@
-import type { Running } from '../contestants/contestant.ts';
-import { weir } from '../contestants/weir.ts';
 import { type Bench, CONNECTIONS } from '../lab/bench.ts';
-import { type Cost, costOf, median } from '../lab/turns.ts';
-import type { Service } from '../load/upstream.ts';
+import { type Cost, median } from '../lab/turns.ts';
 import { table, thousands } from '../report/section.ts';
+import { measurePair } from './measure-pair.ts';
 
 /** Each request in flight is of another Account, or all are of a few. */
 const ACCOUNTS = [1_000, 10];
@@ -27,9 +25,10 @@ export async function measureInFlight(bench: Bench): Promise<readonly string[]> 
     const without: Cost[] = [];
     const limited: Cost[] = [];
     for (let pair = 0; pair < pairs; pair++) {
-      const seen = await measurePair(bench, accounts);
-      without.push(...(seen.without ?? []));
-      limited.push(...(seen.with ?? []));
+      const sides = { without: { settings }, with: { settings, limits: CONCURRENT } };
+      const seen = await measurePair(bench, sides, { accounts });
+      without.push(...seen.without);
+      limited.push(...seen.with);
     }
     for (const [part, figure, most] of MOST) {
       const [before, after] = [without.map((cost) => cost[figure]), limited.map((cost) => cost[figure])];
@@ -46,24 +45,6 @@ export async function measureInFlight(bench: Bench): Promise<readonly string[]> 
     '',
     ...table(['Accounts:', '', 'two buckets:', 'and a slot:', 'more:', 'aim, at most:'], rows),
   ];
-}
-
-async function measurePair(bench: Bench, accounts: number): Promise<Record<string, Cost[]>> {
-  const sides: { name: string; redis: Service; gateway: Running }[] = [];
-  for (const [name, limits] of [['without'], ['with', CONCURRENT]] as const) {
-    const redis = await bench.startRedis();
-    const terms = { accounts, redisPort: redis.port };
-    sides.push({ name, redis, gateway: await bench.start(weir('redis', { limits, settings }), name, terms) });
-  }
-  const measure = ({ gateway, redis }: (typeof sides)[number], seconds = 1) =>
-    costOf(gateway, () => bench.strictLoad(gateway, { accounts, seconds }), redis);
-  for (const side of sides) await measure(side, bench.either(4, 2));
-  const seen = await bench.inTurn(sides, measure);
-  for (const { gateway, redis } of sides) {
-    await gateway.stop();
-    await redis.stop();
-  }
-  return seen;
 }
 
 function percent(ratio: number): string {
