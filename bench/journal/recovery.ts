@@ -93,11 +93,11 @@ async function fill(url: string, owners: number): Promise<void> {
   await client.connect();
   const [before, after] = chargeOf(9).buckets[0]?.key.split('acct_9') ?? [];
   await client.query(
-    `insert into weir_journal (fleet, scope, owner, minute, bucket, operation, key, points, requests, refused, until)
-     select $1, 'account', 'acct_' || n, date_trunc('minute', now()) - interval '10 minutes', $2, 'listPayees',
-       $3 || 'acct_' || n || $4 || 'acct_' || n, $5, 1, 0, date_trunc('minute', now()) - interval '9 minutes' + $6 * interval '1 second'
-     from generate_series(2, $7) as n`,
-    [FLEET, NAME, before, after, POINTS, DAY_SECONDS, owners + 1],
+    `insert into weir_journal_counts (fleet, key, start, until, window_seconds, last_at, points)
+     select $1, $2 || 'acct_' || n || $3 || 'acct_' || n, start, start + 840 + $4::bigint, $4, start + 60, $5
+     from (select extract(epoch from now())::bigint / 840 * 840 - 840 as start) as part, generate_series(2, $6::int) as n
+     order by random()`,
+    [FLEET, before, after, DAY_SECONDS, POINTS, owners + 1],
   );
   await client.end();
 }

@@ -1,7 +1,7 @@
-/** What the journal has of one bucket, as lua/put-back.lua reads it. */
-export interface PresentCount {
-  readonly key: string;
-  readonly text: string;
+/** What the journal has of some buckets: for each key a text, as lua/put-back.lua reads it. */
+export interface PresentCounts {
+  readonly keys: readonly string[];
+  readonly texts: readonly string[];
 }
 
 /** The number of buckets and points that were put back. */
@@ -10,7 +10,7 @@ export interface Recovered {
   readonly points: number;
 }
 
-export type PutBack = (counts: readonly PresentCount[]) => Promise<Recovered>;
+export type PutBack = (counts: PresentCounts) => Promise<Recovered>;
 
 /** @param server the one that has lost something, as `LossListener.arrived` names it; empty in a Cluster */
 export type Work = (putBack: PutBack, server: string) => Promise<void>;

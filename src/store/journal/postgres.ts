@@ -1,7 +1,9 @@
 import pg from 'pg';
+import { columnsOf, storedText } from './columns.ts';
 import { RecoveryTables } from './recovery-tables.ts';
 import {
   CREATE_VERSION,
+  DROP_ENDED,
   DROP_OLD,
   EXPORT,
   JOIN_HOUR,
@@ -12,7 +14,7 @@ import {
   PAST,
   WRITE,
 } from './statements.ts';
-import { countsUntil, type Sum, storedText } from './sums.ts';
+import type { Sum } from './sums.ts';
 
 /** Points, requests and refusals of one day, by one operation and one limit. */
 export interface DaySum {
@@ -45,6 +47,9 @@ const TIMEOUT_MS = 10_000;
 const OWNERS_PER_PAGE = 500;
 /** Hours that are joined at most at a time, so that one replica does not work on a backlog for long. */
 const HOURS_JOINED = 48;
+
+/** Counts that are dropped at once. */
+const COUNTS_DROPPED = 20_000;
 
 /** The journal's tables in PostgreSQL. All replicas with one prefix of keys share their rows. */
 export class PostgresJournal {
@@ -81,26 +86,10 @@ export class PostgresJournal {
    */
   async write(replica: string, sequence: number, sums: readonly Sum[]): Promise<void> {
     await this.#migrate();
-    const column = <Value>(read: (sum: Sum) => Value) => sums.map(read);
-    const ends = sums.map(countsUntil);
     await this.#pool.query({
       name: 'weir-journal-write',
       text: WRITE,
-      values: [
-        ...[this.#fleet, replica, sequence],
-        column(({ bucket }) => bucket.scope),
-        column(({ bucket }) => storedText(bucket.owner)),
-        column(({ minute }) => minute),
-        column(({ bucket }) => storedText(bucket.name)),
-        column(({ operation }) => storedText(operation)),
-        // It is short: the parts of keys are.
-        column(({ bucket }) => bucket.key),
-        column(({ points }) => points),
-        column(({ requests }) => requests),
-        column(({ refused }) => refused),
-        ends.map(({ untilSeconds }) => untilSeconds),
-        ends.map(({ periodStartSeconds }) => periodStartSeconds),
-      ],
+      values: [this.#fleet, replica, sequence, ...columnsOf(sums)],
     });
   }
 
@@ -109,6 +98,8 @@ export class PostgresJournal {
     await this.#migrate();
     for (let hours = 0; hours < HOURS_JOINED; hours++) if (!(await this.#joinNext())) break;
     for (const statement of DROP_OLD) await this.#pool.query(statement, [this.#fleet]);
+    for (let dropped = COUNTS_DROPPED; dropped === COUNTS_DROPPED; )
+      dropped = (await this.#pool.query(DROP_ENDED, [this.#fleet, COUNTS_DROPPED])).rowCount ?? 0;
   }
 
   /** What an owner used, by day, operation and limit. */

@@ -1,10 +1,10 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
-import type { PresentCount } from './journaled-counts.ts';
-import { ASK, ATTEND, LOCKS, PRESENT, READING, UNFLUSHED } from './statements.ts';
+import type { PresentCounts } from './journaled-counts.ts';
+import { ASK, ATTEND, LOCKS, PRESENT, READ_IN_ORDER, READING, UNFLUSHED } from './statements.ts';
 
-/** Counts that are read at once. */
-const COUNTS_PER_PAGE = 10_000;
+/** Buckets whose counts are read at once. */
+const BUCKETS_PER_PAGE = 5_000;
 /** Reading the sums of millions of owners takes longer than any other query. */
 const READ_TIMEOUT_MS = 120_000;
 const UNFLUSHED_POLL_MS = 50;
@@ -20,6 +20,15 @@ export interface AskedRecovery {
   /** When it asked, in seconds before now. */
   readonly askedSeconds: number | null;
 }
+
+/** A row of PRESENT. */
+interface Page {
+  readonly keys: string | null;
+  readonly texts: string;
+  readonly last: string;
+}
+
+const NO_PAGE: Page = { keys: null, texts: '', last: '' };
 
 const NEVER_ASKED: AskedRecovery = { asked: 0, reading: null, server: null, askedSeconds: null };
 
@@ -83,18 +92,26 @@ export class RecoveryTables {
   }
 
   /** The counts of all present windows and periods. */
-  async *present(client: pg.PoolClient): AsyncGenerator<readonly PresentCount[]> {
-    await client.query("set local work_mem = '64MB'");
-    await this.#ask(client, `declare present no scroll cursor for ${PRESENT}`, [this.#fleet]);
-    const fetch = () => this.#ask(client, `fetch ${COUNTS_PER_PAGE} from present`, []);
-    for (let page = fetch(); ; ) {
-      const { rows } = await page;
-      if (rows.length === 0) return;
+  async *present(client: pg.PoolClient): AsyncGenerator<PresentCounts> {
+    await client.query(READ_IN_ORDER);
+    for (let page = this.#page(client, ''); ; ) {
+      const { keys, texts, last } = await page;
+      if (keys === null) return;
       // PostgreSQL reads the next ones while these are put back.
-      page = fetch();
+      page = this.#page(client, last);
       page.catch(() => undefined);
-      yield rows as readonly PresentCount[];
+      yield { keys: keys.split(' '), texts: texts.split(',') };
     }
+  }
+
+  async #page(client: pg.PoolClient, after: string): Promise<Page> {
+    const { rows } = await client.query<Page>({
+      name: 'weir-journal-present',
+      text: PRESENT,
+      values: [this.#fleet, after, BUCKETS_PER_PAGE],
+      query_timeout: READ_TIMEOUT_MS,
+    } as pg.QueryConfig);
+    return rows[0] ?? NO_PAGE;
   }
 
   #ask(client: pg.PoolClient, text: string, values: readonly unknown[]): Promise<pg.QueryResult> {

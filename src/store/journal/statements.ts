@@ -15,13 +15,26 @@ export const MIGRATIONS: readonly string[] = [
      minute timestamptz not null,
      bucket text not null,
      operation text not null,
-     key text not null,
      points bigint not null,
      requests bigint not null,
      refused bigint not null,
      primary key (fleet, scope, owner, minute, bucket, operation)
    );
    create index weir_journal_minute on weir_journal using brin (minute);
+   create table weir_journal_joined (fleet text primary key, until timestamptz not null);
+   -- What counts now, so that a recovery reads a row for each bucket of a period, and at most a hundred for a window. Times are Unix
+   -- times in seconds. Only points and last_at change, which no index has.
+   create table weir_journal_counts (
+     fleet text not null,
+     key text collate "C" not null,
+     start bigint not null,
+     until bigint not null,
+     window_seconds bigint,
+     last_at bigint not null,
+     points bigint not null,
+     primary key (fleet, key, start)
+   ) with (fillfactor = 80);
+   create index weir_journal_counts_until on weir_journal_counts (fleet, until);
    create table weir_journal_writers (
      fleet text not null,
      replica text not null,
@@ -29,10 +42,6 @@ export const MIGRATIONS: readonly string[] = [
      written_at timestamptz not null,
      primary key (fleet, replica)
    );
-   create table weir_journal_joined (fleet text primary key, until timestamptz not null)`,
-  // Until when points count, and where their period begins: nothing for a window. Older releases write neither.
-  `alter table weir_journal add column until timestamptz, add column period_start timestamptz;
-   create index weir_journal_until on weir_journal (fleet, until);
    create table weir_journal_replicas (
      fleet text not null,
      replica text not null,
@@ -40,8 +49,13 @@ export const MIGRATIONS: readonly string[] = [
      flushed bigint not null,
      primary key (fleet, replica)
    );
-   create table weir_journal_recovery (fleet text primary key, asked bigint not null)`,
-  `alter table weir_journal_recovery add column asked_at timestamptz, add column server text, add column reading bigint`,
+   create table weir_journal_recovery (
+     fleet text primary key,
+     asked bigint not null,
+     asked_at timestamptz,
+     server text,
+     reading bigint
+   )`,
 ];
 
 export const CREATE_VERSION = 'create table if not exists weir_journal_version (version integer not null)';
@@ -56,25 +70,34 @@ export const WRITE = `
     on conflict (fleet, replica) do update set sequence = excluded.sequence, written_at = now()
       where writers.sequence < excluded.sequence
     returning 1
+  ), added as (
+    select * from unnest($4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[],
+      $12::text[], $13::bigint[], $14::bigint[], $15::bigint[])
+      as added (scope, owner, minute, bucket, operation, points, requests, refused, key, start, until, window_seconds)
+    where exists (select 1 from turn)
+  ), counted as (
+    insert into weir_journal_counts as counts (fleet, key, start, until, window_seconds, last_at, points)
+    select $1, key, start, max(until), max(window_seconds), max(minute) * 60 + 60, sum(points)
+    from added where points <> 0
+    group by key, start
+    order by key collate "C", start
+    on conflict (fleet, key, start) do update set
+      points = counts.points + excluded.points,
+      last_at = greatest(counts.last_at, excluded.last_at),
+      until = greatest(counts.until, excluded.until),
+      window_seconds = greatest(counts.window_seconds, excluded.window_seconds)
   )
-  insert into weir_journal as sums
-    (fleet, scope, owner, minute, bucket, operation, key, points, requests, refused, until, period_start)
-  select $1, scope, owner, to_timestamp(minute * 60), bucket, operation, min(key), sum(points), sum(requests), sum(refused),
-    to_timestamp(max(until)), to_timestamp(max(period_start))
-  from unnest($4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::text[], $10::bigint[], $11::bigint[], $12::bigint[],
-    $13::bigint[], $14::bigint[])
-    as added (scope, owner, minute, bucket, operation, key, points, requests, refused, until, period_start)
-  where exists (select 1 from turn)
+  insert into weir_journal as sums (fleet, scope, owner, minute, bucket, operation, points, requests, refused)
+  select $1, scope, owner, to_timestamp(minute * 60), bucket, operation, sum(points), sum(requests), sum(refused)
+  from added
   group by scope, owner, minute, bucket, operation
   order by scope, owner, minute, bucket, operation
   on conflict (fleet, scope, owner, minute, bucket, operation) do update set
     points = sums.points + excluded.points,
     requests = sums.requests + excluded.requests,
-    refused = sums.refused + excluded.refused,
-    until = greatest(sums.until, excluded.until),
-    period_start = greatest(sums.period_start, excluded.period_start)`;
+    refused = sums.refused + excluded.refused`;
 
-/** Rows of single minutes are kept for longer than the longest window. */
+/** Until here, rows of single minutes have been joined: invoices need no more. */
 const JOINED_UNTIL = "date_bin('1 hour', now() - interval '32 days', 'epoch')";
 
 /** Where joining goes on: the first hour with rows of single minutes. No row if there is no such hour. $1 fleet. */
@@ -94,9 +117,9 @@ export const JOIN_HOUR = `
   with old as (
     delete from weir_journal where fleet = $1 and minute >= $2 and minute < $2::timestamptz + interval '1 hour' returning *
   )
-  insert into weir_journal (fleet, scope, owner, minute, bucket, operation, key, points, requests, refused, until, period_start)
-  select fleet, scope, owner, date_bin('15 minutes', minute, 'epoch'), bucket, operation, min(key),
-    sum(points), sum(requests), sum(refused), max(until), max(period_start)
+  insert into weir_journal (fleet, scope, owner, minute, bucket, operation, points, requests, refused)
+  select fleet, scope, owner, date_bin('15 minutes', minute, 'epoch'), bucket, operation,
+    sum(points), sum(requests), sum(refused)
   from old group by 1, 2, 3, 4, 5, 6`;
 
 export const JOINED = `
@@ -109,6 +132,12 @@ export const DROP_OLD = [
   "delete from weir_journal_writers where fleet = $1 and written_at < now() - interval '7 days'",
   "delete from weir_journal_replicas where fleet = $1 and seen_at < now() - interval '1 hour'",
 ];
+
+/** Counts that have ended, at most $2 of them, so that it takes no longer than other queries. $1 fleet. */
+export const DROP_ENDED = `
+  delete from weir_journal_counts where ctid = any(array(
+    select ctid from weir_journal_counts where fleet = $1 and until < extract(epoch from now()) limit $2
+  ))`;
 
 /** The sums of a time by day and operation. $1 fleet, $2 scope, $3 owner, $4 time zone, $5 start, $6 end. */
 export const PAST = `
@@ -155,22 +184,19 @@ export const UNFLUSHED = `
   where fleet = $1 and flushed < $2 and seen_at > now() - interval '2500 milliseconds'`;
 
 /**
- * What counts now in each bucket, as lua/put-back.lua reads it. A window's points are joined by about 1/100 of the window, and count as
- * charged when the last of these minutes ended. $1 fleet.
+ * A page of what counts now, as lua/put-back.lua reads it: keys, texts of them, and the last key. $1 fleet, $2 the key after which the page
+ * begins, $3 keys. Neither a key nor a number has a space or a comma.
  */
 export const PRESENT = `
-  with counting as (
-    select key, extract(epoch from minute)::bigint as at, points, period_start, until,
-      extract(epoch from until - minute)::bigint - 60 as lasts
-    from weir_journal where fleet = $1 and until > now()
-  ), entries as (
-    select key, max(lasts) as lasts, max(at) + 60 as at, sum(points) as points
-    from counting where period_start is null
-    group by key, at / (60 * greatest(1, lasts / 6000))
-  )
-  select key, max(lasts) || ' ' || string_agg(at || ' ' || points, ' ' order by at) as text
-  from entries group by key
-  union all
-  select key, extract(epoch from max(period_start))::bigint || ' ' || extract(epoch from max(until))::bigint
-    || ' ' || max(at) + 60 || ' ' || sum(points) as text
-  from counting where period_start is not null group by key having sum(points) > 0`;
+  select string_agg(key, ' ') as keys, string_agg(text, ',') as texts, max(key) as last from (
+    select key, case when max(window_seconds) is null
+      then max(start) || ' ' || max(until) || ' ' || max(last_at) || ' ' || sum(points)
+      else max(window_seconds) || ' ' || string_agg(last_at || ' ' || points, ' ' order by last_at) end as text
+    from weir_journal_counts where fleet = $1 and key > $2 and until > extract(epoch from now())::bigint
+    group by key having max(window_seconds) is not null or sum(points) > 0
+    order by key limit $3
+  ) as counts`;
+
+/** Pages are read in the order of the primary key: the first one comes at once, and all of them take one pass. */
+export const READ_IN_ORDER =
+  'set local enable_seqscan = off; set local enable_bitmapscan = off; set local enable_hashagg = off';

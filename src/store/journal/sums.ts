@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { BucketRecord } from '../store.ts';
 
 /** What one operation did to one bucket within a minute. */
@@ -24,7 +23,6 @@ type Minute = Map<string, Map<string, Sum>>;
 /** About 60 MB. */
 const MOST_SUMS = 300_000;
 const MINUTES_PER_HOUR = 60;
-const SECONDS_PER_MINUTE = 60;
 
 /**
  * Sums that are not written yet. Their number is bounded: if there are too many, sums of the same hour become one sum of its last minute,
@@ -119,24 +117,4 @@ export class PendingSums {
 
 function lastOfHour(minute: number): number {
   return minute - (minute % MINUTES_PER_HOUR) + MINUTES_PER_HOUR - 1;
-}
-
-/** Until when the points of a sum count, and where their period begins; nothing for a window. Unix time in seconds. */
-export function countsUntil({ bucket: { windowSeconds, calendar }, minute }: Sum) {
-  if (calendar === undefined) return { untilSeconds: (minute + 1) * SECONDS_PER_MINUTE + windowSeconds };
-  const { startMs, endMs } = calendar.at(minute * SECONDS_PER_MINUTE * 1_000);
-  return { untilSeconds: endMs / 1_000, periodStartSeconds: startMs / 1_000 };
-}
-
-/** PostgreSQL refuses longer values in an index. */
-const LONGEST_BYTES = 256;
-
-/**
- * A text as the journal has it: a long one is replaced by its digest, as in the keys of the store. PostgreSQL stores neither a NUL nor half
- * a surrogate pair.
- */
-export function storedText(text: string): string {
-  const bytes = Buffer.from(text.replaceAll('\0', '\uFFFD'));
-  if (bytes.length <= LONGEST_BYTES) return bytes.toString();
-  return `#${createHash('sha256').update(bytes).digest('hex')}`;
 }

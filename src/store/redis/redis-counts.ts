@@ -1,5 +1,5 @@
 import type { Callback } from 'ioredis';
-import type { JournaledCounts, PresentCount, Work } from '../journal/journaled-counts.ts';
+import type { JournaledCounts, PresentCounts, Recovered, Work } from '../journal/journaled-counts.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import type { Marks } from './marks.ts';
 import { SharedLink } from './shared/shared-link.ts';
@@ -88,18 +88,13 @@ export class RedisCounts implements JournaledCounts {
     return { marked, server };
   }
 
-  async #putBack(client: LinkClient, groups: ReadonlySet<number>, counts: readonly PresentCount[]) {
+  async #putBack(client: LinkClient, groups: ReadonlySet<number>, counts: PresentCounts): Promise<Recovered> {
     const calls: (string | number)[][] = [];
-    const byGroup = new Map<number, PresentCount[]>();
-    for (const count of counts) {
-      const group = this.#marks.groupOf(count.key);
-      const others = byGroup.get(group);
-      if (others !== undefined) others.push(count);
-      else if (groups.has(group)) byGroup.set(group, [count]);
-    }
-    for (const ofGroup of byGroup.values()) {
-      for (const some of partsOf(ofGroup, KEYS_PER_CALL))
-        calls.push([some.length, ...some.map(({ key }) => key), USUAL, ...some.map(({ text }) => text)]);
+    for (const { keys, texts } of this.#groupsOf(counts, groups)) {
+      for (let start = 0; start < keys.length; start += KEYS_PER_CALL) {
+        const some = keys.slice(start, start + KEYS_PER_CALL);
+        calls.push([some.length, ...some, USUAL, ...texts.slice(start, start + KEYS_PER_CALL)]);
+      }
     }
     const sum = { buckets: 0, points: 0 };
     for (const some of partsOf(calls, CALLS_AT_ONCE)) {
@@ -110,6 +105,21 @@ export class RedisCounts implements JournaledCounts {
       }
     }
     return sum;
+  }
+
+  /** The counts of these groups, one after another. */
+  #groupsOf(counts: PresentCounts, groups: ReadonlySet<number>): Iterable<PresentCounts> {
+    if (this.#marks.groups.length === 1) return [counts];
+    const byGroup = new Map<number, { keys: string[]; texts: string[] }>();
+    for (const [index, key] of counts.keys.entries()) {
+      const group = this.#marks.groupOf(key);
+      if (!groups.has(group)) continue;
+      const others = byGroup.get(group) ?? { keys: [], texts: [] };
+      byGroup.set(group, others);
+      others.keys.push(key);
+      others.texts.push(counts.texts[index] ?? '');
+    }
+    return byGroup.values();
   }
 }
 

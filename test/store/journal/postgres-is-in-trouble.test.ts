@@ -15,7 +15,7 @@ const LIMIT = 1_000_000;
 async function pointsIn(url: string): Promise<ReadonlyMap<string, number>> {
   const client = await connected(url);
   const { rows } = await client.query(
-    'select key, sum(points)::int as points from weir_journal group by key',
+    'select key, sum(points)::int as points from weir_journal_counts group by key',
   );
   await client.end();
   return new Map(rows.map(({ key, points }) => [key, points]));

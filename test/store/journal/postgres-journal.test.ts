@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
+import { calendarOf } from '../../../src/domain/limits/calendar.ts';
 import { Journal } from '../../../src/store/journal/journal.ts';
 import { PostgresJournal } from '../../../src/store/journal/postgres.ts';
 import { PendingSums, type Sum } from '../../../src/store/journal/sums.ts';
@@ -124,6 +125,30 @@ describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
     await journal.write('replica', 1, [sumOf('acct_1', 2 ** 52)]);
     await journal.write('replica', 2, [sumOf('acct_1', 1)]);
     expect(await pointsOf(journal, 'acct_1')).toBe(2 ** 52 + 1);
+  });
+
+  test('have one row of present counts for each month, and about a hundred for each window, however many minutes were counted', async () => {
+    const { openJournal, client } = await database();
+    const [journal, calendar] = [openJournal(), calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 })];
+    const nowMinute = Math.floor(Date.now() / 60_000);
+    const sums = Array.from({ length: 1_430 }, (_, index) => sumOf('acct_1', 1, nowMinute - index));
+    const ofMonth = { ...bucketOf('acct_1', 'account-month'), key: 'weir:1:{acct_1}:account-month.p:acct_1' };
+    const inMonth = sums.map((sum) => ({ ...sum, bucket: { ...ofMonth, calendar } }));
+    await journal.write('replica', 1, [...sums, ...inMonth]);
+    await journal.write('replica', 2, [...sums, ...inMonth]);
+    const { rows } = await client.query(
+      'select key, count(*)::int as rows, sum(points)::int as points from weir_journal_counts where until > $1 group by key order by key',
+      [calendar.at(Date.now()).startMs / 1_000],
+    );
+    const inThisMonth = sums.filter(
+      ({ minute }) => minute * 60_000 >= calendar.at(Date.now()).startMs,
+    ).length;
+    expect(rows[0]).toMatchObject({ key: bucketOf('acct_1').key, points: 2 * sums.length });
+    expect(rows[0].rows).toBeLessThanOrEqual(104);
+    expect(rows[1]).toEqual({ key: ofMonth.key, rows: 1, points: 2 * inThisMonth });
+    await client.query('update weir_journal_counts set until = 1');
+    await journal.tidy();
+    expect((await client.query('select from weir_journal_counts')).rowCount).toBe(0);
   });
 
   test('join old minutes into quarters of an hour without a change of any day, and drop rows after 400 days', async () => {
