@@ -146,25 +146,37 @@ local function put(key, text)
   return #numbers % 2 == 1 and put_window(key, numbers) or #numbers == 4 and put_period(key, numbers)
 end
 
+-- The lives of new keys as texts, by their first two numbers: Redis takes a microsecond to write a number.
+local lives = {}
+
+local function life_of(first, second, lifeMs)
+  local name = first .. second
+  local life = lives[name]
+  if not life then
+    life = string.format('%.0f', max(1, ceil(givenLifeMs > 0 and givenLifeMs or lifeMs)))
+    lives[name] = life
+  end
+  return life
+end
+
 -- Writes a key that does not exist and gets one time, as nearly all do where Redis is empty: the same value in a quarter of the time.
 -- Returns the points, or nil if this is another key.
 local function put_new(key, text)
   local first, second, third, fourth = match(text, ONE_TIME)
   if not first then return nil end
-  local points, lifeMs, value = third + 0, nil, nil
+  local points, life, value = third + 0, nil, nil
   if fourth == '' then
     local windowUs, atUs = first * US_PER_SECOND, min(second * US_PER_SECOND, nowUs)
     if points == 0 or points > MOST_POINTS or atUs <= nowUs - windowUs then return nil end
-    lifeMs, value = (1.5 * windowUs + atUs - nowUs) / 1000, pack(HEADER, points, atUs, points)
+    life, value = life_of(first, second, (1.5 * windowUs + atUs - nowUs) / 1000), pack(HEADER, points, atUs, points)
   else
     local startUs, endUs, atUs = first * US_PER_SECOND, second * US_PER_SECOND, third * US_PER_SECOND
     points = fourth + 0
     if nowUs >= endUs or points == 0 or points > LARGEST_NUMBER then return nil end
     atUs = max(startUs, min(atUs, nowUs, endUs - US_PER_SECOND))
-    lifeMs, value = (endUs - nowUs + KEPT_US) / 1000, pack(COUNT, points, floor(atUs / US_PER_SECOND))
+    life, value = life_of(first, second, (endUs - nowUs + KEPT_US) / 1000), pack(COUNT, points, floor(atUs / US_PER_SECOND))
   end
-  if givenLifeMs > 0 then lifeMs = givenLifeMs end
-  return call('SET', key, value, 'PX', max(1, ceil(lifeMs)), 'NX') and points
+  return call('SET', key, value, 'PX', life, 'NX') and points
 end
 
 local changed, added = 0, 0

@@ -185,15 +185,16 @@ export const UNFLUSHED = `
 
 /**
  * A page of what counts now, as lua/put-back.lua reads it: keys, texts of them, and the last key. $1 fleet, $2 the key after which the page
- * begins, $3 keys. Neither a key nor a number has a space or a comma.
+ * begins, $3 keys. Neither a key nor a number has a space or a comma. Sums are exact up to 2^53, and sums of bigint take longer.
  */
 export const PRESENT = `
   select string_agg(key, ' ') as keys, string_agg(text, ',') as texts, max(key) as last from (
     select key, case when max(window_seconds) is null
-      then max(start) || ' ' || max(until) || ' ' || max(last_at) || ' ' || sum(points)
-      else max(window_seconds) || ' ' || string_agg(last_at || ' ' || points, ' ' order by last_at) end as text
+      then max(start) || ' ' || max(until) || ' ' || max(last_at) || ' ' || sum(points::float8)::bigint
+      else max(window_seconds) || ' ' ||
+        string_agg(last_at || ' ' || points, ' ' order by last_at) filter (where window_seconds is not null) end as text
     from weir_journal_counts where fleet = $1 and key > $2 and until > extract(epoch from now())::bigint
-    group by key having max(window_seconds) is not null or sum(points) > 0
+    group by key having max(window_seconds) is not null or sum(points::float8) > 0
     order by key limit $3
   ) as counts`;
 
