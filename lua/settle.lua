@@ -2,12 +2,13 @@
 -- applied in order. Each is applied once, however often it is sent: a marker is set with it. A bucket that cannot be read, or has a value
 -- that no release has written, is left to its next charge, which reports it; the other buckets are settled.
 --
--- KEYS     per settlement its marker, then the buckets of its charge, windows before periods, and the slots that it frees last; all in
+-- KEYS     with a mark, its key first; then per settlement its marker, then the buckets of its charge, windows before periods, and the slots that it frees last; all in
 --          one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
--- ARGV[1]  the call, two numbers:
+-- ARGV[1]  the call, two numbers and a text:
 --            now       µs since 1970, for tests; 0 for Redis TIME
 --            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
+--            mark      as in charge.lua. Left out if no bucket is durable
 -- ARGV     then a text per settlement, three numbers:
 --            charged   when the charge was made, µs since 1970, as its reply says. 0 if that is unknown: the points that were charged
 --                      first, of those that count, are given back, or points of the present period
@@ -34,7 +35,8 @@
 --            7 bytes  remaining points
 --            6 bytes  µs until the period ends
 --            7 bytes  points that this settlement added above the limit
--- Errors   Redis's own; then the settlements after the failed one were not applied, and may be sent again with the others
+-- Errors   RECOVERING if the mark is wrong; then nothing was applied: points that are added to a bucket before it is put back would be lost.
+--          Redis's own; then the settlements after the failed one were not applied, and may be sent again with the others
 --
 -- README.md describes the format of a bucket, and why no window ever holds more than the limit if nothing is added.
 
@@ -46,7 +48,7 @@ local US_PER_SECOND = 1000000
 -- A total has 32 bits. Charges stay below a limit, which is at most half of this.
 local MOST_POINTS = 4000000000
 local ALREADY, SETTLED, ENDED = '\0', '\1', '\2'
-local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+)', '^(%d+) (%d+) (%d+)', ',(%d+) (%d+) (%d+) (%d+)'
+local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+) ?(%S*)', '^(%d+) (%d+) (%d+)', ',(%d+) (%d+) (%d+) (%d+)'
 local PERIOD, PERIOD_STATE = ';(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)', '>BI7I6I7'
 -- As in charge.lua: slots of no replica, and their leases.
 local SLOT, LEASE, LEASE_BYTES = '#(%d+)', '>c16I6I4I7', 33
@@ -58,11 +60,18 @@ local LARGEST_NUMBER = 9007199254740992
 local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local pack, unpack, sub, floor = struct.pack, struct.unpack, string.sub, math.floor
 
-local nowUs, givenLifeMs = string.match(ARGV[1], CALL)
+local nowUs, givenLifeMs, mark = string.match(ARGV[1], CALL)
 nowUs, givenLifeMs = nowUs + 0, givenLifeMs + 0
 if nowUs == 0 then
   local time = call('TIME')
   nowUs = time[1] * US_PER_SECOND + time[2]
+end
+if mark ~= '' then
+  if mark == '?' then
+    local info = pcall('INFO', 'replication')
+    mark = not info.err and string.match(info, 'master_replid:(%x+)') or '-'
+  end
+  if pcall('GET', KEYS[1]) ~= mark then return redis.error_reply('RECOVERING the counts of the journal are missing') end
 end
 
 -- A bucket in this call is a table:
@@ -251,7 +260,7 @@ local function free(key, chargedUs, heldMs)
   end
 end
 
-local reply, replied, key = {}, 0, 1
+local reply, replied, key = {}, 0, mark == '' and 1 or 2
 for text = 2, #ARGV do
   local chargedUs, markedMs, endUs = string.match(ARGV[text], SETTLEMENT)
   local marker, outcome = KEYS[key], SETTLED

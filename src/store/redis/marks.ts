@@ -5,6 +5,7 @@ import { markKey } from '../keys.ts';
 import type { Decision } from '../store.ts';
 import type { Mark } from './charge-arguments.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
+import { reasonOf } from './connection/redis-failures.ts';
 
 /** Has the script ask Redis. */
 const UNKNOWN = '?';
@@ -63,6 +64,11 @@ export class Marks {
   /** Looks whether charges have found a wrong mark. */
   look(decisions: readonly Decision[]): void {
     if (decisions.some(isRecovering)) this.#found.missing();
+  }
+
+  /** Looks whether settlements have found one. */
+  lookAt(error: unknown): void {
+    if (error instanceof Error && reasonOf(error.message) === 'recovering') this.#found.missing();
   }
 
   /** A connection is ready: its server may have lost its data. */

@@ -31,7 +31,11 @@ interface Link {
   /** Why calls of a group cannot be made now. */
   readonly problemOf: (group: number) => string | undefined;
   /** Rejects with the error of Redis or of its connection. */
-  readonly send: (settlements: readonly Settlement[], markedMs: number) => Promise<readonly Settled[]>;
+  readonly send: (
+    settlements: readonly Settlement[],
+    group: number,
+    markedMs: number,
+  ) => Promise<readonly Settled[]>;
 }
 
 /**
@@ -82,7 +86,8 @@ export class PendingSettlements {
     const nowMs = performance.now();
     for (const [group, all] of groups) {
       const useful = all.filter((waiting) => !this.#isTooLate(waiting, nowMs));
-      if (this.#link.problemOf(group) === undefined) for (const some of callsOf(useful)) this.#send(some);
+      if (this.#link.problemOf(group) === undefined)
+        for (const some of callsOf(useful)) this.#send(some, group);
       else this.#again(useful);
     }
   }
@@ -105,11 +110,11 @@ export class PendingSettlements {
     else others.push(waiting);
   }
 
-  #send(some: readonly Waiting[]): void {
+  #send(some: readonly Waiting[], group: number): void {
     const sentMs = performance.now();
     const settlements = some.map(({ settlement }) => settlement);
     const call = this.#link
-      .send(settlements, MARKED_MS)
+      .send(settlements, group, MARKED_MS)
       .then(
         (answers) => this.#answered(some, answers),
         (error: unknown) =>

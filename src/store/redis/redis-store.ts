@@ -95,8 +95,13 @@ export class RedisStore implements Store {
         groupOf,
         // What is given back to a bucket that is missing would be lost.
         problemOf: (group) => this.#problemOf(group) ?? marks?.problem,
-        send: (settlements, markedMs) =>
-          sendSettlements(client, settlements, { markedMs, unixMs: this.#clock.nowMs() }),
+        send: (settlements, group, markedMs) => {
+          const options = { markedMs, unixMs: this.#clock.nowMs(), mark: marks?.of(group) };
+          return sendSettlements(client, settlements, options).catch((error: unknown) => {
+            marks?.lookAt(error);
+            throw error;
+          });
+        },
       },
       observer,
       () => this.#batcher.wake(),

@@ -8,7 +8,7 @@ import {
   type SettledState,
   type Settlement,
 } from '../store.ts';
-import { LIFE_MS_PER_WINDOW_SECOND, spanText } from './charge-arguments.ts';
+import { LIFE_MS_PER_WINDOW_SECOND, type Mark, spanText } from './charge-arguments.ts';
 import { type RedisClient, SETTLE } from './scripts.ts';
 import { isOfWindow, readSevenBytes } from './send-charges.ts';
 
@@ -22,6 +22,8 @@ export interface SettleOptions {
   readonly markedMs: number;
   /** Unix time by the clock of Redis, as far as it is known, for buckets of periods. */
   readonly unixMs?: number | undefined;
+  /** With a journal, as for charges. */
+  readonly mark?: Mark | undefined;
   /** A clock, and a life of written keys, for tests. */
   readonly nowUs?: number;
   readonly lifeMs?: number | undefined;
@@ -45,9 +47,10 @@ export async function sendSettlements(
 
 function settleArguments(
   settlements: readonly Settlement[],
-  { markedMs, nowUs = 0, lifeMs = 0, unixMs = nowUs / 1000 }: SettleOptions,
+  { markedMs, nowUs = 0, lifeMs = 0, unixMs = nowUs / 1000, mark }: SettleOptions,
 ): (string | number)[] {
-  const keys: string[] = [];
+  const isMarked = mark !== undefined && settlements.some(isDurable);
+  const keys: string[] = isMarked ? [mark.key] : [];
   const texts: string[] = [];
   for (const settlement of settlements) {
     const { charge, chargedAtUs = 0, id, endsAtUs = 0 } = settlement;
@@ -64,7 +67,11 @@ function settleArguments(
     ];
     texts.push(`${chargedAtUs} ${markedMs} ${endsAtUs}${bucketTexts.join('')}`);
   }
-  return [keys.length, ...keys, `${nowUs} ${lifeMs}`, ...texts];
+  return [keys.length, ...keys, `${nowUs} ${lifeMs}${isMarked ? ` ${mark.expected}` : ''}`, ...texts];
+}
+
+function isDurable({ charge: { buckets } }: Settlement): boolean {
+  return buckets.some(({ record }) => record !== undefined);
 }
 
 function textOf(bucket: BucketCharge, settlement: Settlement): string {

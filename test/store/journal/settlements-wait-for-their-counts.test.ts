@@ -1,0 +1,47 @@
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import { afterEach, describe, expect, inject, test } from 'vitest';
+import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
+import { startRedisServer } from '../../fixtures/redis-server.ts';
+import { uniquePrefix } from '../../fixtures/redis-url.ts';
+import { Fleet } from './fleet.ts';
+
+const postgresUrl = inject('postgresUrl');
+
+const open: { close(): Promise<unknown> }[] = [];
+afterEach(async () => {
+  for (const one of open.splice(0).reverse()) await one.close();
+});
+
+describe.skipIf(postgresUrl === undefined)('a settlement', { timeout: 60_000 }, () => {
+  test('of a replica that does not know of the loss changes nothing before the counts are back', async () => {
+    const server = await startRedisServer();
+    open.push({ close: () => server.stop() });
+    const redis = new Redis(server.port);
+    open.push({ close: async () => redis.disconnect() });
+    const url = await createDatabase(postgresUrl ?? '');
+    const fleet = new Fleet(uniquePrefix(), 100);
+    const store = fleet.start({ kind: 'redis', url: server.url, deadlineMs: 5_000 }, url);
+    open.push(fleet);
+    await fleet.counting(store);
+    const charge = { buckets: fleet.bucketsOf(1), cost: 5, operation: 'listPayees' };
+    const decision = await store.charge(charge);
+    if (decision.outcome !== 'admitted') throw new Error(decision.outcome);
+
+    // No recovery gets further than its question.
+    const database = new pg.Client({ connectionString: url });
+    await database.connect();
+    open.push({ close: () => database.end() });
+    await database.query('begin; lock table weir_journal_recovery in access exclusive mode');
+    await redis.flushall();
+    const more = { charge, chargedAtUs: decision.chargedAtUs, id: 'more', cost: 25, refundsRequests: false };
+    const settled = Promise.resolve(store.settle(more));
+    // It is refused by the mark, and then taken by a recovery.
+    await expect.poll(() => redis.keys('*:journal'), { timeout: 20_000 }).toHaveLength(1);
+    expect(await redis.keys('*:acct_1')).toEqual([]);
+    await database.query('commit');
+    expect(await settled).toMatchObject({ outcome: 'settled' });
+    const { buckets } = (await store.peek({ ...charge, cost: 1 })) as typeof decision;
+    expect(buckets.map(({ remaining }) => remaining)).toEqual([75, 75]);
+  });
+});
