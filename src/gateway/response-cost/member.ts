@@ -1,6 +1,6 @@
 import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import { pointsOf, pointsOfText } from '../../domain/settlement/settlement.ts';
-import { earlyMember } from './early-member.ts';
+import { outermostMember } from './outermost-member.ts';
 
 /** Points, or why there are none. */
 export type Found = number | 'missing' | 'invalid';
@@ -18,8 +18,8 @@ const SPACE = 0x20;
 /** The points of a member in a JSON text. Of members with one name the last counts, as for `JSON.parse`. */
 export function pointsIn(text: Buffer, pointer: JsonPointer): Found {
   const { quoted, hasIndex, keys } = pointer;
-  const beginning = earlyMember(text, pointer);
-  if (beginning !== undefined) return pointsInParsed(beginning, pointer);
+  const member = outermostMember(text, pointer);
+  if (member !== undefined) return pointsInParsed(member, pointer);
   if (quoted !== undefined && text.lastIndexOf(quoted) === -1) return 'missing';
   return hasIndex ? pointsInParsed(text.toString(), pointer) : new BackwardReader(text, keys).read();
 }

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JsonPointer } from '../../../../src/domain/settlement/json-pointer.ts';
-import { earlyMember } from '../../../../src/gateway/response-cost/early-member.ts';
 import { type Found, pointsIn, pointsInParsed } from '../../../../src/gateway/response-cost/member.ts';
+import { outermostMember } from '../../../../src/gateway/response-cost/outermost-member.ts';
 
 const find = (text: string, pointer: string): Found => pointsIn(Buffer.from(text), new JsonPointer(pointer));
 
@@ -82,10 +82,15 @@ describe('the points of a member', () => {
         root,
         written,
         fc.array(name, { minLength: 1, maxLength: 3 }),
-        fc.boolean(),
-        (value, write, names, isLong) => {
-          // Long enough to be read from its beginning as well.
-          const text = write(isLong ? { ...value, '': LONG_TEXT } : value);
+        fc.constantFrom<(value: object) => object>(
+          (value) => value,
+          // Long enough to be searched for the name.
+          (value) => ({ ...value, '': LONG_TEXT }),
+          (value) => ({ '': LONG_TEXT, ...value }),
+          (value) => ({ '': [LONG_TEXT, value], ...value, ' ': [value, LONG_TEXT] }),
+        ),
+        (value, write, names, lengthened) => {
+          const text = write(lengthened(value));
           const path = `/${names.map((one) => one.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')}`;
           expect(find(text, path), text).toBe(pointsInParsed(text, new JsonPointer(path)));
         },
@@ -115,16 +120,35 @@ describe('the points of a member', () => {
     expect(find(text.replace('…', LONG_TEXT), pointer)).toBe(found);
   });
 
-  test('at the beginning are found without a look at what follows', () => {
-    const words = Array.from({ length: 50_000 }, (_, index) => ({ index }));
-    const [early, late] = [
-      { usage: 1, words },
-      { words, usage: 1 },
-    ].map((value) => Buffer.from(JSON.stringify(value)));
+  const words = Array.from({ length: 1_000 }, (_, index) => ({ index, n: 3 }));
+  const numbers = Object.fromEntries(words.map(({ index }) => [`_${index}`, index]));
+  test.each<[string, object, Found]>([
+    ['before many objects', { n: 1, words }, 1],
+    ['behind many objects', { words, n: 1 }, 1],
+    ['among many objects', { words, n: 1, behind: words }, 1],
+    ['among many numbers', { ...numbers, n: 1, behind: numbers }, 1],
+    ['only within the last object', { words: [...Array(2_000).fill(0), { n: 1 }] }, 'missing'],
+    ['outermost and within others', { words: Array(2_000).fill(0), a: { n: 2 }, n: 1, b: { n: 3 } }, 1],
+    ['also as a value', { words: Array(5_000).fill(0), n: 1, b: 'n', c: ['n', '"n":2'] }, 1],
+  ])('are found %s', (_, value, found) => {
+    for (const indent of [0, 2]) expect(find(JSON.stringify(value, null, indent), '/n')).toBe(found);
+  });
+
+  test('in a text that is cut off are missing', () => {
+    const text = JSON.stringify({ usage: 1, behind: Array(5_000).fill({}) });
+    for (const cut of [text.slice(0, -1), text.slice(0, -3), `${text}"`])
+      expect(find(cut, '/usage')).toBe('missing');
+  });
+
+  test('need nothing but the member, wherever it stands', () => {
+    const others = Array.from({ length: 20_000 }, (_, index) => ({ index }));
     const pointer = new JsonPointer('/usage');
-    expect([early, late].map((text) => earlyMember(text as Buffer, pointer))).toEqual([
-      '{"usage":1}',
-      undefined,
-    ]);
+    const documents = [
+      { usage: 1, others },
+      { others, usage: 1 },
+      { others, usage: 1, behind: others },
+    ].map((value) => outermostMember(Buffer.from(JSON.stringify(value)), pointer));
+    expect(documents).toEqual(Array(3).fill('{"usage":1}'));
+    expect(outermostMember(Buffer.from(JSON.stringify({ others })), pointer)).toBe('{}');
   });
 });
