@@ -8,7 +8,7 @@ import { type Addition, PendingSums, type Sum } from './sums.ts';
 export interface JournalDatabase {
   /** Writes a batch once, however often it is called with this replica and sequence. */
   write(replica: string, sequence: number, sums: readonly Sum[]): Promise<void>;
-  /** Joins and drops old rows. */
+  /** Drops what nobody needs. */
   tidy(): Promise<void>;
   close(): Promise<void>;
 }

@@ -6,11 +6,8 @@ import {
   DROP_ENDED,
   DROP_OLD,
   EXPORT,
-  JOIN_HOUR,
-  JOINED,
   LOCKS,
   MIGRATIONS,
-  NEXT_TO_JOIN,
   PAST,
   WRITE,
 } from './statements.ts';
@@ -45,8 +42,6 @@ export interface PastTime {
 const TIMEOUT_MS = 10_000;
 /** Owners that an export reads at once. */
 const OWNERS_PER_PAGE = 500;
-/** Hours that are joined at most at a time, so that one replica does not work on a backlog for long. */
-const HOURS_JOINED = 48;
 
 /** Counts that are dropped at once. */
 const COUNTS_DROPPED = 20_000;
@@ -93,10 +88,9 @@ export class PostgresJournal {
     });
   }
 
-  /** Joins and drops old rows. Does nothing while another replica does so. */
+  /** Drops what nobody needs. */
   async tidy(): Promise<void> {
     await this.#migrate();
-    for (let hours = 0; hours < HOURS_JOINED; hours++) if (!(await this.#joinNext())) break;
     for (const statement of DROP_OLD) await this.#pool.query(statement, [this.#fleet]);
     for (let dropped = COUNTS_DROPPED; dropped === COUNTS_DROPPED; )
       dropped = (await this.#pool.query(DROP_ENDED, [this.#fleet, COUNTS_DROPPED])).rowCount ?? 0;
@@ -126,22 +120,6 @@ export class PostgresJournal {
 
   async close(): Promise<void> {
     await this.#pool.end();
-  }
-
-  /** Returns false if there is nothing to join, or another replica joins. */
-  async #joinNext(): Promise<boolean> {
-    return this.#inTransaction(async (client) => {
-      const { rows: locks } = await client.query('select pg_try_advisory_xact_lock($1) as ours', [
-        LOCKS.tidy,
-      ]);
-      if (locks[0].ours !== true) return false;
-      const { rows } = await client.query<{ next: Date }>(NEXT_TO_JOIN, [this.#fleet]);
-      const next = rows[0]?.next;
-      if (next === undefined) return false;
-      await client.query(JOIN_HOUR, [this.#fleet, next]);
-      await client.query(JOINED, [this.#fleet, next]);
-      return true;
-    });
   }
 
   /** Brings the tables up to date, once. */

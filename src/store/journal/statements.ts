@@ -1,27 +1,28 @@
 /** The journal's tables and statements. */
 
 /** Locks that replicas take, so that only one of them changes the tables at a time. */
-export const LOCKS = { migrate: 0x7765696a, tidy: 0x7765696b, recover: 0x7765696c } as const;
+export const LOCKS = { migrate: 0x7765696a, recover: 0x7765696c } as const;
 
 /**
  * Each is run once, in order, in a transaction. They only add, so that replicas of this version and of the one before can write at the same
  * time.
  */
 export const MIGRATIONS: readonly string[] = [
+  // By quarters of an hour: the time zones of today differ from UTC by whole quarters, so that days can be separated, and an owner that is
+  // used all the time has a fifteenth of its minutes.
   `create table weir_journal (
      fleet text not null,
      scope text not null,
      owner text not null,
-     minute timestamptz not null,
+     quarter timestamptz not null,
      bucket text not null,
      operation text not null,
      points bigint not null,
      requests bigint not null,
      refused bigint not null,
-     primary key (fleet, scope, owner, minute, bucket, operation)
+     primary key (fleet, scope, owner, quarter, bucket, operation)
    );
-   create index weir_journal_minute on weir_journal using brin (minute);
-   create table weir_journal_joined (fleet text primary key, until timestamptz not null);
+   create index weir_journal_quarter on weir_journal using brin (quarter);
    -- What counts now, so that a recovery reads a row for each bucket of a period, and at most a hundred for a window. Times are Unix
    -- times in seconds. Only points and last_at change, which no index has.
    create table weir_journal_counts (
@@ -87,48 +88,19 @@ export const WRITE = `
       until = greatest(counts.until, excluded.until),
       window_seconds = greatest(counts.window_seconds, excluded.window_seconds)
   )
-  insert into weir_journal as sums (fleet, scope, owner, minute, bucket, operation, points, requests, refused)
-  select $1, scope, owner, to_timestamp(minute * 60), bucket, operation, sum(points), sum(requests), sum(refused)
+  insert into weir_journal as sums (fleet, scope, owner, quarter, bucket, operation, points, requests, refused)
+  select $1, scope, owner, to_timestamp(minute / 15 * 900) as quarter, bucket, operation, sum(points), sum(requests), sum(refused)
   from added
-  group by scope, owner, minute, bucket, operation
-  order by scope, owner, minute, bucket, operation
-  on conflict (fleet, scope, owner, minute, bucket, operation) do update set
+  group by scope, owner, quarter, bucket, operation
+  order by scope, owner, quarter, bucket, operation
+  on conflict (fleet, scope, owner, quarter, bucket, operation) do update set
     points = sums.points + excluded.points,
     requests = sums.requests + excluded.requests,
     refused = sums.refused + excluded.refused`;
 
-/** Until here, rows of single minutes have been joined: invoices need no more. */
-const JOINED_UNTIL = "date_bin('1 hour', now() - interval '32 days', 'epoch')";
-
-/** Where joining goes on: the first hour with rows of single minutes. No row if there is no such hour. $1 fleet. */
-export const NEXT_TO_JOIN = `
-  select next from (
-    select coalesce(
-      (select until from weir_journal_joined where fleet = $1),
-      (select date_bin('1 hour', min(minute), 'epoch') from weir_journal where fleet = $1)
-    ) as next
-  ) as hours where next < ${JOINED_UNTIL}`;
-
-/**
- * Joins the rows of an hour into quarters of an hour. The time zones of today differ from UTC by whole quarters, so that days can still be
- * separated. $1 fleet, $2 start of the hour.
- */
-export const JOIN_HOUR = `
-  with old as (
-    delete from weir_journal where fleet = $1 and minute >= $2 and minute < $2::timestamptz + interval '1 hour' returning *
-  )
-  insert into weir_journal (fleet, scope, owner, minute, bucket, operation, points, requests, refused)
-  select fleet, scope, owner, date_bin('15 minutes', minute, 'epoch'), bucket, operation,
-    sum(points), sum(requests), sum(refused)
-  from old group by 1, 2, 3, 4, 5, 6`;
-
-export const JOINED = `
-  insert into weir_journal_joined (fleet, until) values ($1, $2::timestamptz + interval '1 hour')
-  on conflict (fleet) do update set until = excluded.until`;
-
 /** Drops what is too old. $1 fleet. */
 export const DROP_OLD = [
-  "delete from weir_journal where fleet = $1 and minute < now() - interval '400 days'",
+  "delete from weir_journal where fleet = $1 and quarter < now() - interval '400 days'",
   "delete from weir_journal_writers where fleet = $1 and written_at < now() - interval '7 days'",
   "delete from weir_journal_replicas where fleet = $1 and seen_at < now() - interval '1 hour'",
 ];
@@ -141,23 +113,23 @@ export const DROP_ENDED = `
 
 /** The sums of a time by day and operation. $1 fleet, $2 scope, $3 owner, $4 time zone, $5 start, $6 end. */
 export const PAST = `
-  select to_char(minute at time zone $4, 'YYYY-MM-DD') as day, operation, bucket as limit,
+  select to_char(quarter at time zone $4, 'YYYY-MM-DD') as day, operation, bucket as limit,
     sum(points)::float8 as points, sum(requests)::float8 as requests, sum(refused)::float8 as refused
   from weir_journal
-  where fleet = $1 and scope = $2 and owner = $3 and minute >= $5 and minute < $6
+  where fleet = $1 and scope = $2 and owner = $3 and quarter >= $5 and quarter < $6
   group by 1, 2, 3 order by 1, 2, 3`;
 
 /** The same of all owners, in pages. $2 time zone, $3 start, $4 end, $5 and $6 scope and owner after which the page begins, $7 owners. */
 export const EXPORT = `
   with owners as (
     select distinct scope, owner from weir_journal
-    where fleet = $1 and minute >= $3 and minute < $4 and (scope, owner) > ($5, $6)
+    where fleet = $1 and quarter >= $3 and quarter < $4 and (scope, owner) > ($5, $6)
     order by scope, owner limit $7
   )
-  select scope, owner as id, to_char(minute at time zone $2, 'YYYY-MM-DD') as day, operation, bucket as limit,
+  select scope, owner as id, to_char(quarter at time zone $2, 'YYYY-MM-DD') as day, operation, bucket as limit,
     sum(points)::float8 as points, sum(requests)::float8 as requests, sum(refused)::float8 as refused
   from weir_journal join owners using (scope, owner)
-  where fleet = $1 and minute >= $3 and minute < $4
+  where fleet = $1 and quarter >= $3 and quarter < $4
   group by 1, 2, 3, 4, 5 order by 1, 2, 3, 4, 5`;
 
 /** A replica lives, and has written what it counted before this recovery asked: $1 fleet, $2 replica, $3 number of the recovery. */

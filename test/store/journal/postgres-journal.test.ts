@@ -151,24 +151,23 @@ describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
     expect((await client.query('select from weir_journal_counts')).rowCount).toBe(0);
   });
 
-  test('join old minutes into quarters of an hour without a change of any day, and drop rows after 400 days', async () => {
+  test('have an owner that is used every minute by quarters of an hour, and drop rows after 400 days', async () => {
     const { openJournal, client } = await database();
     const journal = openJournal();
-    const nowMinute = Math.floor(Date.now() / 60_000);
-    const hourOf = (days: number) => nowMinute - days * 1_440 - ((nowMinute - days * 1_440) % 60);
-    const old = Array.from({ length: 60 }, (_, index) => sumOf('acct_1', 1, hourOf(40) + index));
-    const recent = Array.from({ length: 60 }, (_, index) => sumOf('acct_1', 1, hourOf(20) + index));
-    await journal.write('replica', 1, [...old, ...recent]);
-    await Promise.all([journal.tidy(), openJournal().tidy()]);
-    await journal.write('replica', 2, [sumOf('acct_1', 1, hourOf(401))]);
-    await journal.tidy();
-    const { rows } = await client.query(
-      `select minute < now() - interval '32 days' as old, count(*)::int as rows, sum(points)::int as points from weir_journal group by 1 order by 1`,
-    );
-    expect(rows).toEqual([
-      { old: false, rows: 60, points: 60 },
-      { old: true, rows: 4, points: 60 },
+    const day = Array.from({ length: 1_440 }, (_, index) => sumOf('acct_1', 1, MINUTE + index));
+    await journal.write('replica', 1, day);
+    const { rows } = await client.query('select count(*)::int as rows from weir_journal');
+    expect(rows).toEqual([{ rows: 96 }]);
+    // Kathmandu is three quarters of an hour apart from the next full hour of UTC.
+    const from = new Date('2026-11-24T18:15:00Z');
+    const past = await journal.past('account', 'acct_1', { from, to: DAY.to, timeZone: 'Asia/Kathmandu' });
+    expect(past.map((row) => [row.day, row.points])).toEqual([
+      ['2026-11-25', 1_095],
+      ['2026-11-26', 345],
     ]);
+    await journal.write('replica', 2, [sumOf('acct_1', 1, Math.floor(Date.now() / 60_000) - 401 * 1_440)]);
+    await journal.tidy();
+    expect(await client.query('select from weir_journal')).toMatchObject({ rowCount: 96 });
   });
 });
 
