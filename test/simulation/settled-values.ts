@@ -117,3 +117,18 @@ function withoutFirst(
     return taken < entry.points ? [{ ...entry, points: entry.points - taken }] : [];
   });
 }
+
+/**
+ * A bucket as lua/README.md describes it.
+ *
+ * @param entries the newest first, then the others from the oldest on
+ */
+export function bytesOfEntries(entries: readonly Entry[], total = sumOf(entries)): Buffer {
+  const bytes = Buffer.alloc(4 + 11 * entries.length);
+  bytes.writeUInt32BE(total);
+  for (const [index, { atUs, points }] of entries.entries()) {
+    bytes.writeBigUInt64BE(BigInt(atUs) << 8n, 4 + 11 * index);
+    bytes.writeUInt32BE(points, 11 + 11 * index);
+  }
+  return bytes;
+}
