@@ -86,7 +86,7 @@ function repeatedNote({ lineCounts, replay }: Circumstances): string | undefined
 
 function uncountedNote({ uncounted }: LineCounts): string | undefined {
   if (uncounted === 0) return undefined;
-  return `${counted(uncounted, 'request')} were served uncounted while the store did not answer. The replay counts them, so it may refuse what the gateway served.`;
+  return `${counted(uncounted, 'request')} ${uncounted === 1 ? 'was' : 'were'} served uncounted while the store did not answer. The replay counts them, so it may refuse what the gateway served.`;
 }
 
 function clocksNote({ haveFilesOverlapped }: LineCounts): string | undefined {

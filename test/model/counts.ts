@@ -14,6 +14,8 @@ export interface Server {
   points: number;
   /** The period of the points. */
   period: Period;
+  /** Whether it has applied the settlement that each replica sends: a bit for each. */
+  settled: number;
 }
 
 /** A batch of the journal. */
@@ -33,6 +35,8 @@ export interface Replica {
   isConnected: boolean;
   /** The period of a charge that Redis has counted, and whose answer is on its way. */
   unanswered: Period | -1;
+  /** A settlement that adds a point: none, one whose answer is on its way, or one that has to be sent again. */
+  settling: 'none' | 'sent' | 'unanswered';
   /** Sums that are in no batch (src/store/journal/sums.ts). */
   pending: PerPeriod;
   batch: Sums | undefined;
@@ -82,6 +86,8 @@ export interface Counts {
   left: Faults;
   /** Not known to any program: what was admitted, what was counted without an answer, and what died unwritten. */
   admitted: PerPeriod;
+  /** What was added by settlements that are answered. */
+  added: PerPeriod;
   unknown: PerPeriod;
   died: PerPeriod;
 }
@@ -105,6 +111,8 @@ export interface Faults {
   /** One replica waits no longer for another, or has lost the lock and does not know. */
   slow: number;
   periods: number;
+  /** No fault: a charge costs one point more in the end. */
+  settlements: number;
 }
 
 export const NO_FAULTS: Faults = {
@@ -117,6 +125,7 @@ export const NO_FAULTS: Faults = {
   lost: 0,
   slow: 0,
   periods: 0,
+  settlements: 0,
 };
 
 export function newReplica(at: 0 | 1, server: number): Replica {
@@ -126,6 +135,7 @@ export function newReplica(at: 0 | 1, server: number): Replica {
     server,
     isConnected: true,
     unanswered: -1,
+    settling: 'none',
     pending: [0, 0],
     batch: undefined,
     late: undefined,
@@ -152,8 +162,8 @@ export function initialCounts(replicas: number, limit: number, left: Faults): Co
   return {
     limit,
     servers: [
-      { id: 1, isMaster: true, mark: 1, points: 0, period: 0 },
-      { id: 2, isMaster: false, mark: 1, points: 0, period: 0 },
+      { id: 1, isMaster: true, mark: 1, points: 0, period: 0, settled: 0 },
+      { id: 2, isMaster: false, mark: 1, points: 0, period: 0, settled: 0 },
     ],
     primary: 0,
     newestId: 2,
@@ -167,6 +177,7 @@ export function initialCounts(replicas: number, limit: number, left: Faults): Co
     lock: -1,
     left,
     admitted: [0, 0],
+    added: [0, 0],
     unknown: [0, 0],
     died: [0, 0],
   };
@@ -178,7 +189,7 @@ function copyOf(replica: Replica): Replica {
 }
 
 export function copy(counts: Counts): Counts {
-  const { servers, replicas, rows, written, left, admitted, unknown, died } = counts;
+  const { servers, replicas, rows, written, left, admitted, added, unknown, died } = counts;
   return {
     ...counts,
     servers: [{ ...servers[0] }, { ...servers[1] }],
@@ -187,6 +198,7 @@ export function copy(counts: Counts): Counts {
     written: [...written],
     left: { ...left },
     admitted: [...admitted],
+    added: [...added],
     unknown: [...unknown],
     died: [...died],
   };

@@ -27,18 +27,18 @@ export function faultSteps(counts: Counts, without: Part | undefined): Step<Coun
     });
   const isUsed = counts.replicas.some(({ isAlive, at }) => isAlive && at === other);
   if (!isUsed && (counts.left.failovers > 0 || counts.left.snapshots > 0)) {
-    const { mark, points, period } = servers[primary];
+    const { mark, points, period, settled } = servers[primary];
     add(
       'the other server gets a copy',
       undefined,
-      (next) => void Object.assign(next.servers[other], { mark, points, period, isMaster: false }),
+      (next) => void Object.assign(next.servers[other], { mark, points, period, settled, isMaster: false }),
     );
   }
   add('a replica starts', 'starts', (next) => {
     next.replicas.push({ ...newReplica(primary, servers[primary].id), startedAt: next.asked });
     next.written.push(0);
   });
-  for (const [index, { isAlive, isConnected, at, unanswered }] of counts.replicas.entries()) {
+  for (const [index, { isAlive, isConnected, at, unanswered, settling }] of counts.replicas.entries()) {
     if (!isAlive) continue;
     add(`${index}: die`, 'deaths', (next) => die(next, index));
     if (isIdle(counts, index))
@@ -46,7 +46,8 @@ export function faultSteps(counts: Counts, without: Part | undefined): Step<Coun
         next.replicas[index] = { ...newReplica(primary, servers[primary].id), startedAt: next.asked };
         next.written[index] = 0;
       });
-    if (unanswered !== -1) add(`${index}: the answer is lost`, 'lost', (next) => loseAnswer(next, index));
+    if (unanswered !== -1 || settling === 'sent')
+      add(`${index}: the answer is lost`, 'lost', (next) => loseAnswer(next, index));
     if (isConnected && at !== primary)
       add(`${index}: lose the connection`, undefined, (next) => disconnect(next, index));
     if (!isConnected) add(`${index}: connect`, undefined, (next) => connect(next, index, without));
@@ -54,20 +55,22 @@ export function faultSteps(counts: Counts, without: Part | undefined): Step<Coun
   return steps;
 }
 
-const NOTHING = { mark: 0, points: 0, period: 0 as const };
+const NOTHING = { mark: 0, points: 0, period: 0 as const, settled: 0 };
 
 function restart(
   next: Counts,
   primary: 0 | 1,
-  { mark, points, period }: Pick<Server, 'mark' | 'points' | 'period'>,
+  { mark, points, period, settled }: Pick<Server, 'mark' | 'points' | 'period' | 'settled'>,
 ): void {
-  Object.assign(next.servers[primary], { mark, points, period, id: ++next.newestId });
+  Object.assign(next.servers[primary], { mark, points, period, settled, id: ++next.newestId });
   for (const [index, { at, isAlive }] of next.replicas.entries())
     if (isAlive && at === primary) disconnect(next, index);
 }
 
 function loseAnswer(next: Counts, index: number): void {
   const replica = next.replicas[index];
+  // PendingSettlements.#failed
+  if (replica?.settling === 'sent') replica.settling = 'unanswered';
   if (replica === undefined || replica.unanswered === -1) return;
   next.unknown[replica.unanswered] += 1;
   replica.unanswered = -1;
@@ -100,9 +103,10 @@ function connect(next: Counts, index: number, without: Part | undefined): void {
 
 /** Whether it has written everything. */
 function isIdle({ replicas }: Counts, index: number): boolean {
-  const { unanswered, pending, batch, late, leading } = replicas[index] ?? newReplica(0, 0);
+  const { unanswered, settling, pending, batch, late, leading } = replicas[index] ?? newReplica(0, 0);
   return (
     unanswered === -1 &&
+    settling === 'none' &&
     pending[0] + pending[1] === 0 &&
     batch === undefined &&
     late === undefined &&
@@ -114,13 +118,15 @@ function die(next: Counts, index: number): void {
   loseAnswer(next, index);
   const replica = next.replicas[index];
   if (replica === undefined) return;
-  const { pending, batch, leading, astray, isKnown, flushed } = replica;
+  const { pending, batch, leading, astray, isKnown, flushed, settling } = replica;
+  // Redis may have added its point, and nobody knows.
+  if (settling !== 'none') next.unknown[next.period] += 1;
   // Nobody else knows what has to be put back.
   const isLeftOut = !isKnown || flushed < next.reading || isInDoubt(replica);
   const isWritten = batch === undefined || (next.written[index] ?? 0) >= batch.sequence;
   for (const period of [0, 1] as const)
     next.died[period] += isLeftOut
-      ? next.admitted[period]
+      ? next.admitted[period] + next.added[period]
       : Math.max(astray[period], pending[period] + (isWritten ? 0 : (batch?.points[period] ?? 0)));
   if (leading !== 'no' && next.lock === index) next.lock = -1;
   next.replicas[index] = { ...newReplica(0, 0), isAlive: false };

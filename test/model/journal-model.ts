@@ -25,22 +25,24 @@ export function journalModel({ replicas, limit = 1, faults, without }: Setup): M
 }
 
 function problemOf(counts: Counts, steps: readonly Step<Counts>[], isOneServer: boolean): string | undefined {
-  const { admitted, died, unknown, rows, period, servers, primary } = counts;
+  const { admitted, added, died, unknown, rows, period, servers, primary } = counts;
   for (const at of [0, 1] as const) {
     if (isOneServer && admitted[at] > counts.limit + died[at])
       return 'more points were admitted than the limit';
-    if (rows[at] > admitted[at]) return 'the journal has more points than were admitted';
+    if (rows[at] > admitted[at] + added[at]) return 'the journal has more points than were admitted';
   }
   const server = servers[primary];
   const isRight = server.mark === server.id;
   const counted = pointsOf(server, period);
   const atWay = counts.replicas.filter(({ unanswered }) => unanswered === period).length;
-  if (isRight && counted > admitted[period] + unknown[period] + atWay)
+  const settling = counts.replicas.filter((one) => one.settling !== 'none').length;
+  const known = admitted[period] + added[period];
+  if (isRight && counted > known + unknown[period] + atWay + settling)
     return 'Redis has more points than were charged';
-  if (isRight && isOneServer && counted < admitted[period] - died[period]) return 'points are forgotten';
+  if (isRight && isOneServer && counted < known - died[period]) return 'points are forgotten';
   if (!isQuiet(counts, steps)) return undefined;
   if (!isRight) return 'counts are never put back';
-  if (counted < admitted[period] - died[period]) return 'points are forgotten for good';
+  if (counted < known - died[period]) return 'points are forgotten for good';
   return undefined;
 }
 
@@ -53,6 +55,7 @@ function isQuiet({ replicas }: Counts, steps: readonly Step<Counts>[]): boolean 
 /** Steps that nobody has to take. */
 const WORLD = [
   ': charge',
+  ': settle',
   ': die',
   'start anew',
   'a replica starts',
@@ -73,8 +76,8 @@ function keyOf(counts: Counts): string {
   const put = (...some: readonly (number | boolean)[]) => {
     for (const number of some) numbers[count++] = Number(number) + 1;
   };
-  for (const { id, isMaster, mark, points, period } of counts.servers)
-    put(id, isMaster, mark, points, period);
+  for (const { id, isMaster, mark, points, period, settled } of counts.servers)
+    put(id, isMaster, mark, points, period, settled);
   put(
     counts.primary,
     counts.newestId,
@@ -88,6 +91,7 @@ function keyOf(counts: Counts): string {
     ...counts.rows,
     ...counts.written,
     ...counts.admitted,
+    ...counts.added,
     ...counts.unknown,
     ...counts.died,
     ...Object.values(counts.left),
@@ -107,6 +111,7 @@ function keyOf(counts: Counts): string {
       replica.server,
       replica.startedAt,
       replica.unanswered,
+      SETTLING.indexOf(replica.settling),
       replica.sequence,
       replica.flushed,
       replica.flushingFor,
@@ -123,6 +128,7 @@ function keyOf(counts: Counts): string {
   return bytes.toString('latin1', 0, 2 * count);
 }
 
+const SETTLING = ['none', 'sent', 'unanswered'];
 const LEADING = ['no', 'alone', 'begun', 'asked', 'waited', 'read', 'put'];
 
 function numbersOf(sums: Sums | undefined): number[] {

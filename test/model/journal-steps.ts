@@ -31,6 +31,37 @@ export function addCharges(counts: Counts, index: number, has: Has, add: Add): v
     });
 }
 
+/** What a charge costs on top, as PendingSettlements sends it until it is answered. */
+export function addSettlements(counts: Counts, index: number, has: Has, add: Add): void {
+  const { settling, isConnected } = replicaOf(counts, index);
+  const server = serverOf(counts, index);
+  const bit = 1 << index;
+  const isNew = settling === 'none' && counts.left.settlements > 0 && counts.admitted[counts.period] > 0;
+  // lua/settle.lua
+  const mayApply = isRight(server, has) || !has('settlements look at the mark');
+  if (isConnected && mayApply && (isNew || settling === 'unanswered'))
+    add(isNew ? 'settle' : 'settle once more', (next) => {
+      if (isNew) next.left.settlements -= 1;
+      const applied = serverOf(next, index);
+      replicaOf(next, index).settling = 'sent';
+      if ((applied.settled & bit) !== 0 && has('a settlement is applied once')) return;
+      applied.settled |= bit;
+      applied.points = pointsOf(applied, next.period) + 1;
+      applied.period = next.period;
+    });
+  // recordSettled in src/store/journal/recording-store.ts
+  if (settling === 'sent')
+    add('settled', (next) => {
+      const settled = replicaOf(next, index);
+      settled.settling = 'none';
+      settled.pending[next.period] += 1;
+      settled.hasCounted = true;
+      next.added[next.period] += 1;
+      // The next settlement has another id.
+      for (const one of next.servers) one.settled &= ~bit;
+    });
+}
+
 export function addWrites(counts: Counts, index: number, has: Has, add: Add): void {
   const { batch, late, pending } = replicaOf(counts, index);
   // Journal.#takeBatch

@@ -3,6 +3,8 @@ import type { Counts, Replica, Server } from './counts.ts';
 /** A part of the protocol that a run of the model can leave out. */
 export type Part =
   | 'charges look at the mark'
+  | 'settlements look at the mark'
+  | 'a settlement is applied once'
   | 'the mark names its server'
   | 'the mark is taken for a recovery'
   | 'all replicas write before counts are read'

@@ -1,7 +1,7 @@
 /** What replicas do. Each step names the function that it stands for. */
 import { type Counts, copy } from './counts.ts';
 import type { Step } from './explore.ts';
-import { addCharges, addWrites } from './journal-steps.ts';
+import { addCharges, addSettlements, addWrites } from './journal-steps.ts';
 import type { Add, Part } from './parts.ts';
 import { addAttendance, addRecovery } from './recovery-steps.ts';
 
@@ -17,6 +17,7 @@ export function protocolSteps(counts: Counts, without: Part | undefined): Step<C
       steps.push({ name: `${index}: ${name}`, next });
     };
     addCharges(counts, index, has, add);
+    addSettlements(counts, index, has, add);
     addWrites(counts, index, has, add);
     addAttendance(counts, index, has, add);
     if (replica.isConnected) addRecovery(counts, index, has, add);

@@ -6,9 +6,9 @@ import { type Add, type Has, isRight, replicaOf, serverOf } from './parts.ts';
 /** Recovery.#attend, which Recovery.#attendAgain calls all the time. */
 export function addAttendance(counts: Counts, index: number, has: Has, add: Add): void {
   const replica = replicaOf(counts, index);
-  const { isKnown, flushed, flushingFor, unanswered, batch, pending } = replica;
+  const { isKnown, flushed, flushingFor, unanswered, settling, batch, pending } = replica;
   if (!isKnown) {
-    if (unanswered !== -1) return;
+    if (unanswered !== -1 || settling === 'sent') return;
     add('attend for the first time', (next) => {
       const known = replicaOf(next, index);
       known.isKnown = true;
@@ -21,7 +21,8 @@ export function addAttendance(counts: Counts, index: number, has: Has, add: Add)
     });
     return;
   }
-  const isAnswered = unanswered === -1 || !has('answers are waited for before sums are written');
+  const isAnswered =
+    (unanswered === -1 && settling !== 'sent') || !has('answers are waited for before sums are written');
   if (flushingFor === 0 && counts.asked > flushed && batch === undefined && isAnswered)
     add('write what is counted, as a recovery asks', (next) => {
       const asked = replicaOf(next, index);

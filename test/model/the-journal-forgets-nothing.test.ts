@@ -10,6 +10,9 @@ const SETUPS: readonly Setup[] = [
   { replicas: 2, faults: { empties: 1, periods: 1 } },
   { replicas: 2, faults: { empties: 1, slow: 1, deaths: 1 } },
   { replicas: 1, faults: { empties: 1, starts: 1 } },
+  { replicas: 1, faults: { empties: 1, lost: 1, settlements: 2 } },
+  { replicas: 2, faults: { empties: 1, settlements: 1 } },
+  { replicas: 2, faults: { failovers: 1, settlements: 1 } },
   { replicas: 2, faults: { snapshots: 1 } },
   { replicas: 2, faults: { failovers: 1 } },
   { replicas: 1, faults: { failovers: 3 } },
@@ -44,6 +47,14 @@ const NEEDED: Readonly<Record<Part, readonly [Setup, string]>> = {
   'charges look at the mark': [
     { replicas: 1, faults: { empties: 1 } },
     'more points were admitted than the limit',
+  ],
+  'settlements look at the mark': [
+    { replicas: 2, faults: { empties: 1, settlements: 1 } },
+    'points are forgotten',
+  ],
+  'a settlement is applied once': [
+    { replicas: 1, faults: { lost: 1, settlements: 1 } },
+    'Redis has more points than were charged',
   ],
   'the mark names its server': [
     { replicas: 1, faults: { snapshots: 1 } },
