@@ -3,6 +3,7 @@ import { bucketKey } from '../../src/store/keys.ts';
 import type { Charge, Decision, Store } from '../../src/store/store.ts';
 
 export interface Sample {
+  readonly number: number;
   readonly sentMs: number;
   readonly latencyMs: number;
   /** How many charges were sent while it waited: its wait in units of 5 ms, without the pauses of a process on a busy machine. */
@@ -38,8 +39,7 @@ export class Load {
       const first = this.#streak(isCounted, afterMs, count);
       if (first !== undefined) return first;
       if (performance.now() > endMs) {
-        const last = this.samples.at(-1)?.decision;
-        throw new Error(`never ${isCounted ? 'counted' : 'uncounted'}: ${JSON.stringify(last)}`);
+        throw new Error(`not ${isCounted ? 'counted' : 'uncounted'} for long: ${this.#lately(afterMs)}`);
       }
       await pause(INTERVAL_MS);
     }
@@ -59,6 +59,16 @@ export class Load {
   /** Why charges went uncounted so far. */
   get reasons(): string[] {
     return reasonsOf(this.samples);
+  }
+
+  /** What the last charges after the moment met, each with its number, because charges take their groups in turn. */
+  #lately(afterMs: number): string {
+    const later = this.samples.filter(({ sentMs }) => sentMs >= afterMs).slice(-100);
+    return later
+      .map(({ number, decision }) =>
+        decision.outcome === 'uncounted' ? `${number} ${decision.reason}` : `${number}`,
+      )
+      .join(', ');
   }
 
   /** The first sample of the first streak of that length. */
@@ -83,7 +93,7 @@ export class Load {
     const sentMs = performance.now();
     const decision = await this.#store.charge(charge);
     const overtakenBy = this.#sent - number - 1;
-    this.samples.push({ sentMs, latencyMs: performance.now() - sentMs, overtakenBy, decision });
+    this.samples.push({ number, sentMs, latencyMs: performance.now() - sentMs, overtakenBy, decision });
   }
 }
 

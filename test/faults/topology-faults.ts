@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { type RedisClusterFixture, startRedisCluster, untilInfo } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
@@ -42,13 +43,17 @@ const migration: Fault = {
   },
 };
 
-/** Moves every slot that has keys to the next master, keys and all, as redis-cli does. */
+/**
+ * Moves every slot that has keys to the next master, keys and all, as redis-cli does. A master that does not know the greatest epoch
+ * takes a slot without a greater one, and loses it to a late message of the one before, so all have to agree before it takes any.
+ */
 async function migrateBusySlots({ clients, masters }: RedisClusterFixture): Promise<void> {
   const ids = await Promise.all(clients.map((client) => client.call('CLUSTER', 'MYID').then(String)));
   for (const [index, source] of clients.entries()) {
     const to = (index + 1) % clients.length;
     const [target, server, sourceId = '', targetId = ''] = [clients[to], masters[to], ids[index], ids[to]];
     if (target === undefined || server === undefined) continue;
+    await untilOneEpoch(clients);
     const keys = await source.keys('*');
     const slots = new Set(await Promise.all(keys.map((key) => source.cluster('KEYSLOT', key))));
     for (const slot of slots) {
@@ -59,6 +64,17 @@ async function migrateBusySlots({ clients, masters }: RedisClusterFixture): Prom
       for (const client of [target, source, ...clients])
         await client.cluster('SETSLOT', slot, 'NODE', targetId);
     }
+  }
+}
+
+async function untilOneEpoch(clients: readonly Redis[]): Promise<void> {
+  const giveUpMs = performance.now() + 20_000;
+  for (;;) {
+    const infos = await Promise.all(clients.map((client) => client.cluster('INFO').then(String)));
+    const epochs = infos.map((info) => /cluster_current_epoch:(\d+)/.exec(info)?.[1]);
+    if (new Set(epochs).size === 1) return;
+    if (performance.now() > giveUpMs) throw new Error(`the masters know the epochs ${epochs}`);
+    await pause(20);
   }
 }
 
