@@ -137,7 +137,7 @@ export const STUDIES: readonly Study[] = [
     minutes: 7,
     run: async (bench) => [
       ...(bench.includes('recovery')
-        ? await (await import('./journal/recovery.ts')).measureRecovery(bench)
+        ? ['', ...(await (await import('./journal/recovery.ts')).measureRecovery(bench))]
         : []),
       ...(bench.includes('cpu')
         ? ['', ...(await (await import('./journal/cpu.ts')).measureJournalCpu(bench))]
