@@ -20,6 +20,7 @@ function linesOf(one: ShownRefusal): readonly Line[] {
   const caller = principal === null ? `address ${address}` : `${principal} for Account ${account}`;
   return [
     [{ style: 'bold', text: `429 at ${shownTime(at)} UTC by ${replica}, to ${caller}` }],
+    ...[one.sharedText ?? []].flat(),
     text,
     ...[one.limitText ?? []].flat(),
     ...fillLines(one),

@@ -14,9 +14,15 @@ const MOST_REFUSALS = 50_000;
 /** Callers and buckets that are remembered at a time: a flood of new ones does not fill the memory. */
 const MOST_REMEMBERED = 50_000;
 
-/** Requests that are refused for the same reason share a refusal for a window of their bucket, but not for longer. */
+/** Requests that are refused for the same reason share a refusal for a window of their bucket, within these bounds. */
 const LONGEST_SHARED_MS = 60_000;
 const SHORTEST_SHARED_MS = 1_000;
+
+/**
+ * Refusals and callers between two writings from which on they are a flood, and share refusals for the longest time. A refusal
+ * takes about 25 µs of CPU time until it is written, so these are about a hundredth of a core.
+ */
+const FLOOD = 500;
 
 /** A refusal that is to be written. */
 export interface PendingRefusal extends Question {
@@ -68,6 +74,7 @@ export class RefusalLog {
   #next = 0;
   #unfindable = 0;
   #isTight = false;
+  #wasFlood = false;
   /** Of this process. */
   readonly processTag = randomInt(0x1000000);
 
@@ -154,6 +161,7 @@ export class RefusalLog {
     const { written, most } = this.#room.in(hourOf(nowMs));
     // Before the room ends, refusals are shared for longer, so that it is left for ids.
     this.#isTight = written >= most / 2;
+    this.#wasFlood = refusals.length + callers.length >= FLOOD;
     const unfindable = this.#unfindable;
     this.#unfindable = 0;
     const taken = { refusals, callers, ids, unfindable };
@@ -189,7 +197,9 @@ export class RefusalLog {
     const hourEndMs = (hourOf(atMs) + 1) * HOUR_MS;
     if (this.#isTight) return hourEndMs;
     const windowMs = windowSeconds === 0 ? SHORTEST_SHARED_MS : windowSeconds * 1_000;
-    return Math.min(atMs + Math.min(LONGEST_SHARED_MS, windowMs), hourEndMs);
+    const isFlood = this.#wasFlood || this.#refusals.length + this.#callers.length >= FLOOD;
+    const sharedMs = isFlood ? LONGEST_SHARED_MS : Math.min(LONGEST_SHARED_MS, windowMs);
+    return Math.min(atMs + sharedMs, hourEndMs);
   }
 
   /** Counts bytes that were written. */

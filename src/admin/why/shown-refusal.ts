@@ -50,6 +50,8 @@ export function shownRefusal(requestId: string, found: WhyRefused) {
     filledBy,
     /** What `filledBy` is, in words. */
     filledText: filledText(refusal),
+    /** Whose explanation this is, in words, where it is older than a window of the limit; else null. */
+    sharedText: sharedText(refusal, atMs),
     /** What is taken and not in `filledBy`. */
     unknown: used === null ? null : Math.max(0, used - known),
     unknownText: used === null ? null : unknownText(used - known, found),
@@ -119,6 +121,11 @@ function limitText({ source, plan, untilMs, writtenAt, limit, owner }: Refusal):
   const place = writtenAt === undefined ? '' : `, ${writtenAt}`;
   const end = untilMs === undefined ? '' : `, until ${shownTime(untilMs)} UTC`;
   return `The limit of ${shownCount(limit)} is ${sources[source] ?? source}${place}${end}.`;
+}
+
+function sharedText({ atMs: firstMs, windowSeconds }: Refusal, atMs: number): string | null {
+  if (atMs - firstMs <= Math.max(1, windowSeconds) * 1_000) return null;
+  return `In a flood, requests share an explanation: this is the one of the first, at ${shownTime(firstMs)} UTC.`;
 }
 
 function filledText({ atMs, windowSeconds, counts }: Refusal): string {

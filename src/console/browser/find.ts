@@ -93,7 +93,7 @@ async function refusalNodes(requestId: string): Promise<readonly HTMLElement[]> 
 }
 
 function nodesOf(one: ShownRefusal): readonly HTMLElement[] {
-  const { at, replica, account, address, principal, text, limitText, unknownText } = one;
+  const { at, replica, account, address, principal, sharedText, text, limitText, unknownText } = one;
   const caller = account === null ? ownerLink('address', String(address)) : ownerLink('account', account);
   const by = principal === null ? [] : [remark(' by '), shortId(principal)];
   return [
@@ -105,8 +105,9 @@ function nodesOf(one: ShownRefusal): readonly HTMLElement[] {
       caller,
       ...by,
     ),
-    element('p', {}, text),
-    ...[limitText, unknownText].flatMap((line) => (line === null ? [] : [element('p', {}, line)])),
+    ...[sharedText, text, limitText, unknownText].flatMap((line) =>
+      line === null ? [] : [element('p', {}, line)],
+    ),
     ...fillTable(one),
   ];
 }

@@ -66,9 +66,7 @@ export function commonLimits(replicas: readonly ReplicaState[]): string {
 
 function tilesOf(fleet: FleetSnapshot): readonly Tile[] {
   const { rates, replicas } = fleet;
-  const known = replicas.filter(isKnown);
   const part = partOf(fleet);
-  const versions = new Set(known.map(({ limits }) => limits)).size;
   const sums: readonly Tile[] = [
     { title: 'Requests', value: short(rates.requestsPerSecond), more: 'per second' },
     { title: 'Points', value: short(rates.pointsPerSecond), more: 'charged per second' },
@@ -89,16 +87,26 @@ function tilesOf(fleet: FleetSnapshot): readonly Tile[] {
   return [
     ...sums.map((tile) => (part === undefined ? tile : { ...tile, more: part, isPartial: true })),
     storeTile(replicas),
-    {
-      title: 'Replicas',
-      value:
-        part === undefined
-          ? shownCount(replicas.length)
-          : `${known.length} of ${known.length < replicas.length ? replicas.length : '?'}`,
-      more: versions === 1 ? `limits ${shortVersion(commonLimits(known))}` : `${versions} versions of limits`,
-      level: versions === 1 && part === undefined ? 'good' : 'warning',
-    },
+    replicaTile(fleet),
   ];
+}
+
+function replicaTile({ replicas, othersUnknownSinceMs, losses }: FleetSnapshot): Tile {
+  const known = replicas.filter(isKnown);
+  const isWhole = known.length === replicas.length && othersUnknownSinceMs === null;
+  const all = known.length < replicas.length ? shownCount(replicas.length) : '?';
+  const versions = new Set(known.map(({ limits }) => limits)).size;
+  const limits =
+    versions === 1 ? `limits ${shortVersion(commonLimits(known))}` : `${versions} versions of limits`;
+  // A lost replica is no longer in the list, so without this the tile would look as if nothing had happened.
+  const lost = losses.latest.filter(({ what, backAtMs }) => what === 'replica' && backAtMs === null).length;
+  const level = versions === 1 && isWhole ? 'good' : 'warning';
+  return {
+    title: 'Replicas',
+    value: isWhole ? shownCount(replicas.length) : `${known.length} of ${all}`,
+    more: lost > 0 ? `${lost} lost · ${limits}` : limits,
+    level: lost > 0 ? 'bad' : level,
+  };
 }
 
 function storeTile(replicas: readonly ReplicaState[]): Tile {

@@ -1,8 +1,10 @@
+import { Redis } from 'ioredis';
 import { expect, it } from 'vitest';
 import type { ShownChange } from '../../../src/admin/history/change.ts';
+import { sharedRedisUrl, uniqueRedisStore } from '../../fixtures/redis-url.ts';
 import { headlineOf, SOON, useConsole } from './use-console.ts';
 
-const { open, startReplicas } = useConsole();
+const { start, open, startReplicas } = useConsole();
 
 const HEALTHY = 'All 3 replicas are healthy';
 
@@ -32,6 +34,27 @@ it('an outage of the store that is over is the red headline of every console, un
   await expect.poll(() => headlineOf(page), SOON).toMatch(/^The store does not answer/);
   await redis.start();
   await expect.poll(() => headlineOf(page), SOON).toMatch(/^Lost: /);
+});
+
+it('the tile of the replicas has no green tick while one of them is lost', async () => {
+  const store = uniqueRedisStore();
+  const client = new Redis(sharedRedisUrl());
+  const record = (kind: string, atMs: number) => {
+    const change = {
+      ...{ atMs, kind, subject: 'weir-9', text: 'stopped publishing', by: null, why: null },
+      ...{ replica: 'weir-9', instance: 'of weir-9' },
+    };
+    return client.zadd(`${store.keyPrefix}:1:changes:record`, atMs + 3_600_000, JSON.stringify(change));
+  };
+  await record('replica.lost', Date.now() - 20_000);
+  const { page } = await open(await start({ store }));
+  const tile = page.locator('[data-tile=replicas]');
+  await expect.poll(() => tile.textContent(), SOON).toMatch(/^Replicas11 lost · limits [0-9a-f]{8}$/);
+  expect(await tile.getAttribute('class')).toContain('bad');
+  await record('replica.back', Date.now());
+  await client.quit();
+  await expect.poll(() => tile.textContent(), SOON).toMatch(/^Replicas1limits [0-9a-f]{8}$/);
+  expect(await tile.getAttribute('class')).toContain('good');
 });
 
 it('what cannot be seen is refused', async () => {

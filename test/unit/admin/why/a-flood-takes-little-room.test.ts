@@ -2,6 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { ENTRY_BYTES, hourOf, IdIndex, writeEntry } from '../../../../src/admin/why/id-index.ts';
 import { openMemoryArchive } from '../../../../src/admin/why/memory-archive.ts';
 import { RefusalLog } from '../../../../src/admin/why/refusal-log.ts';
+import { shownRefusal } from '../../../../src/admin/why/shown-refusal.ts';
 import { Why, type WhySources } from '../../../../src/admin/why/why.ts';
 import { Refusal } from '../../../../src/domain/problems.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
@@ -115,6 +116,40 @@ it('ten thousand callers of one Account share an explanation, and each request i
     ]);
   }
   expect(written() / 10_000).toBeLessThan(75);
+});
+
+it('in a flood of a thousand Accounts with a window of 5 s each, explanations are shared for a minute, and say so', async () => {
+  let nowMs = NOW_MS;
+  const why = openOn(
+    openMemoryArchive(() => nowMs),
+    { nowMs: () => nowMs },
+  );
+  const log = new RefusalLog(() => nowMs);
+  const taken: number[] = [];
+  for (let second = 0; second < 60; second += 6) {
+    for (let index = 0; index < 1_000; index++) {
+      const request = refused(`acct_${index}`, `request-${index} at ${second}`);
+      why.requestFinished(request);
+      log.requestFinished(request);
+    }
+    taken.push(log.take().refusals.length);
+    await why.find('nobody');
+    nowMs += 6_000;
+  }
+  // The first 500 were not yet a flood.
+  expect(taken).toEqual([1_000, 500, 0, 0, 0, 0, 0, 0, 0, 0]);
+  const shownOf = async (id: string) => (await why.find(id))?.map((one) => shownRefusal(id, one));
+  expect(await shownOf('request-999 at 54')).toMatchObject([
+    {
+      at: new Date(NOW_MS + 54_000).toISOString(),
+      asOf: new Date(NOW_MS).toISOString(),
+      limit: { owner: 'acct_999' },
+      sharedText: expect.stringMatching(
+        /^In a flood, requests share an explanation: this is the one of the first, at /,
+      ),
+    },
+  ]);
+  expect(await shownOf('request-0 at 0')).toMatchObject([{ limit: { owner: 'acct_0' }, sharedText: null }]);
 });
 
 it('requests that cannot be found are counted once they are recorded', async () => {
