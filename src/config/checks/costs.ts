@@ -75,10 +75,15 @@ export function visitLimits(
   }
 }
 
-function tooLow(limit: number, operation: CostedOperation): Advice {
+function tooLow(limit: number, { id, cost, costWrittenAt, settlement }: CostedOperation): Advice {
+  // As `atMost` has it.
+  const isReserved = settlement?.reserve?.most === cost;
+  const isBelow = isReserved
+    ? `the ${cost} points that operation ${id} may reserve, and such a request could never be admitted`
+    : `the cost ${cost} of operation ${id}, which could never be admitted`;
   return {
-    message: `the limit ${limit} is below the cost ${operation.cost} of operation ${operation.id}, which could never be admitted`,
-    hint: `raise the limit to at least ${operation.cost}${orLower(operation.costWrittenAt)}`,
+    message: `the limit ${limit} is below ${isBelow}`,
+    hint: `raise the limit to at least ${cost}${orLower(costWrittenAt)}`,
   };
 }
 
