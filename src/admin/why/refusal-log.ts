@@ -20,7 +20,7 @@ const SHORTEST_SHARED_MS = 1_000;
 
 /**
  * Refusals and callers between two writings from which on they are a flood, and share refusals for the longest time. A refusal
- * takes about 25 µs of CPU time until it is written, so these are about a hundredth of a core.
+ * takes about 20 µs of CPU time until it is written, so these are about a hundredth of a core.
  */
 const FLOOD = 500;
 
