@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { checkCosts, placesIn } from '../../../src/config/checks/costs.ts';
 import { parseLimits } from '../../../src/config/files/limits/parse.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
-import { JsonPointer } from '../../../src/domain/settlement/json-pointer.ts';
 import { limitInForce } from '../../fixtures/limits.ts';
 
 const limitsOf = (text: string) => parseLimits(text, 'limits.yaml');
@@ -158,24 +157,6 @@ describe('a cost above a limit', () => {
   ] as const;
   const problems = (text: string) =>
     checkCosts(operations, limitsOf(text), placesIn('limits.yaml')).map(formatProblem);
-
-  test('is refused where it is the most that a request may reserve', () => {
-    const reserve = { json: new JsonPointer('/max_tokens'), most: 32_000, maxBodyBytes: 1_024 };
-    const settlement = { reserve, settle: undefined, refundOn: new Set<string>() };
-    const asking = {
-      ...operations[0],
-      settlement,
-      mostWrittenAt: { file: 'weir.yaml', path: 'reserve', line: () => 10 },
-    };
-    const found = checkCosts(
-      [asking],
-      limitsOf('defaults: { account-write: 20000 }'),
-      placesIn('limits.yaml'),
-    );
-    expect(found.map(formatProblem)[0]).toBe(
-      'limits.yaml: defaults.account-write: the limit 20000 is below the 32000 points that operation createSession may reserve, and such a request could never be admitted: raise the limit to at least 32000, or lower the cost at weir.yaml:10',
-    );
-  });
 
   test('is refused with the operation and the bucket, in defaults and in overrides', () => {
     expect(
