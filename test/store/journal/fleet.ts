@@ -112,11 +112,16 @@ export class Fleet {
     this.#isLoading = true;
   }
 
-  /** Charges each owner until nothing fits, and returns what was admitted above and below the limit of each bucket. */
+  /**
+   * Charges each owner until nothing fits, and returns what was admitted above and below the limit of each bucket. If counts are missing
+   * again meanwhile, it waits for them: two replicas may have asked for a recovery, one after the other.
+   */
   async exhaust(store: Store): Promise<{ over: number; forgotten: number }> {
     const exhaustOne = async (owner: number) => {
-      for (let cost = EXHAUSTING_COST; cost >= 1; cost = Math.floor(cost / 10))
-        while ((await this.charge(store, owner, cost)) === 'admitted');
+      for (let cost = EXHAUSTING_COST; cost >= 1; cost = Math.floor(cost / 10)) {
+        for (let outcome = 'admitted'; outcome !== 'denied'; outcome = await this.charge(store, owner, cost))
+          if (outcome !== 'admitted') await this.counting(store);
+      }
     };
     await Promise.all(Array.from({ length: OWNERS }, (_, owner) => exhaustOne(owner)));
     let [over, forgotten] = [0, 0];
