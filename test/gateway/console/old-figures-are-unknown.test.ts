@@ -57,8 +57,8 @@ it.concurrent('a page whose replica is killed says so, finds another at its addr
   const { page } = await open({ adminUrl: await startBalancer(replicas) });
   await expect.poll(() => headlineOf(page), SOON).toBe('All 2 replicas are healthy');
   replicas[0]?.process.kill('SIGKILL');
-  // The headline says so until somebody has seen it, although the other replica is healthy.
-  const lost = /^Lost: \S+ since .+/;
+  // The headline says so until somebody has seen it, although the other replica is healthy. A busy machine may have lost the store too.
+  const lost = /^Lost: .*\S since .+/;
   await expect.poll(() => headlineOf(page), SOON).toMatch(lost);
   await expect.poll(() => page.locator('#connection').textContent(), SOON).toBe('live');
 
