@@ -2,8 +2,8 @@
 -- applied in order. Each is applied once, however often it is sent: a marker is set with it. A bucket that cannot be read, or has a value
 -- that no release has written, is left to its next charge, which reports it; the other buckets are settled.
 --
--- KEYS     with a mark, its key first; then per settlement its marker, then the buckets of its charge, windows before periods, and the slots that it frees last; all in
---          one Cluster slot
+-- KEYS     with a mark, its key first; then per settlement its marker, then the buckets of its charge, windows before periods, and the
+--          slots that it frees last; all in one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
 -- ARGV[1]  the call, two numbers and a text:
 --            now       µs since 1970, for tests; 0 for Redis TIME

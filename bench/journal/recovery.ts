@@ -12,6 +12,8 @@ import { table } from '../report/section.ts';
 
 const [FLEET, NAME, DAY_SECONDS] = ['weir', 'account-day', 86_400];
 const [POINTS, ROOM] = [7, 5];
+/** A part of a day, as the journal joins its minutes. */
+const PART_SECONDS = 840;
 const SAMPLE = 2_000;
 const OWNERS = { quick: 10_000, full: 1_000_000 };
 
@@ -94,10 +96,10 @@ async function fill(url: string, owners: number): Promise<void> {
   const [before, after] = chargeOf(9).buckets[0]?.key.split('acct_9') ?? [];
   await client.query(
     `insert into weir_journal_counts (fleet, key, start, until, window_seconds, last_at, points)
-     select $1, $2 || 'acct_' || n || $3 || 'acct_' || n, start, start + 840 + $4::bigint, $4, start + 60, $5
-     from (select extract(epoch from now())::bigint / 840 * 840 - 840 as start) as part, generate_series(2, $6::int) as n
+     select $1, $2 || 'acct_' || n || $3 || 'acct_' || n, start, start + $7::bigint + $4::bigint, $4, start + 60, $5
+     from (select (extract(epoch from now())::bigint / $7::bigint - 1) * $7::bigint as start) as part, generate_series(2, $6::int) as n
      order by random()`,
-    [FLEET, before, after, DAY_SECONDS, POINTS, owners + 1],
+    [FLEET, before, after, DAY_SECONDS, POINTS, owners + 1, PART_SECONDS],
   );
   await client.end();
 }

@@ -1,5 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { expect, vi } from 'vitest';
 import { type RedisClusterFixture, startRedisCluster, untilInfo } from '../fixtures/redis-cluster.ts';
 import { startSentinel } from '../fixtures/redis-sentinel.ts';
 import { DEADLINE_MS, type Fault } from './fault.ts';
@@ -68,14 +68,12 @@ async function migrateBusySlots({ clients, masters }: RedisClusterFixture): Prom
 }
 
 async function untilOneEpoch(clients: readonly Redis[]): Promise<void> {
-  const giveUpMs = performance.now() + 20_000;
-  for (;;) {
+  const haveOne = async () => {
     const infos = await Promise.all(clients.map((client) => client.cluster('INFO').then(String)));
     const epochs = infos.map((info) => /cluster_current_epoch:(\d+)/.exec(info)?.[1]);
-    if (new Set(epochs).size === 1) return;
-    if (performance.now() > giveUpMs) throw new Error(`the masters know the epochs ${epochs}`);
-    await pause(20);
-  }
+    expect(new Set(epochs).size, `the masters know the epochs ${epochs}`).toBe(1);
+  };
+  await vi.waitFor(haveOne, { timeout: 20_000, interval: 20 });
 }
 
 const failover: Fault = {

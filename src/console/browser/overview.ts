@@ -87,13 +87,12 @@ function tilesOf(fleet: FleetSnapshot): readonly Tile[] {
   return [
     ...sums.map((tile) => (part === undefined ? tile : { ...tile, more: part, isPartial: true })),
     storeTile(replicas),
-    replicaTile(fleet),
+    replicaTile(fleet, part === undefined),
   ];
 }
 
-function replicaTile({ replicas, othersUnknownSinceMs, losses }: FleetSnapshot): Tile {
+function replicaTile({ replicas, losses }: FleetSnapshot, isWhole: boolean): Tile {
   const known = replicas.filter(isKnown);
-  const isWhole = known.length === replicas.length && othersUnknownSinceMs === null;
   const all = known.length < replicas.length ? shownCount(replicas.length) : '?';
   const versions = new Set(known.map(({ limits }) => limits)).size;
   const limits =

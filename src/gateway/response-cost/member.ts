@@ -1,19 +1,14 @@
 import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import { pointsOf, pointsOfText } from '../../domain/settlement/settlement.ts';
+import { BACKSLASH, CLOSE_OBJECT, COLON, isSpace, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 import { outermostMember } from './outermost-member.ts';
 
 /** Points, or why there are none. */
 export type Found = number | 'missing' | 'invalid';
 
-const QUOTE = 0x22;
 const COMMA = 0x2c;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
 const OPEN_ARRAY = 0x5b;
 const CLOSE_ARRAY = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const SPACE = 0x20;
 
 /** The points of a member in a JSON text. Of members with one name the last counts, as for `JSON.parse`. */
 export function pointsIn(text: Buffer, pointer: JsonPointer): Found {
@@ -183,8 +178,4 @@ function isKey(bytes: Buffer, from: number, to: number, key: Buffer): boolean {
   } catch {
     return false;
   }
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === SPACE || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }

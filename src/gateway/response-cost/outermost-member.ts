@@ -1,5 +1,6 @@
 import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import { openedBetween } from './brackets.ts';
+import { BACKSLASH, CLOSE_OBJECT, COLON, isSpace, OPEN_OBJECT, QUOTE } from './json-bytes.ts';
 
 /** Shorter texts are read from the end as quickly. */
 const LONG = 8_192;
@@ -7,12 +8,6 @@ const LONG = 8_192;
 const NEAR = 2_048;
 /** A text that has the name more often is read from its end. */
 const MOST_NAMES = 8;
-const NEW_LINE = 0x0a;
-const QUOTE = 0x22;
-const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
 
 /** Matches an unterminated string to the end of the text, so that no quotation mark inside it starts another match. */
 const TOKENS = /"(?:[^"\\]|\\.)*"?|[[\]{},]/gs;
@@ -64,10 +59,6 @@ function isBeforeColon(text: Buffer, from: number): boolean {
   let at = from;
   while (isSpace(text[at])) at++;
   return text[at] === COLON;
-}
-
-function isSpace(byte: number | undefined): boolean {
-  return byte === 0x20 || byte === NEW_LINE || byte === 0x0d || byte === 0x09;
 }
 
 function lastOutermost(text: Buffer, keys: readonly number[] | undefined): number | undefined {

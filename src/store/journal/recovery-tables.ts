@@ -66,7 +66,8 @@ export class RecoveryTables {
     try {
       await client.query('begin');
       await client.query(`set local statement_timeout = ${READ_TIMEOUT_MS}`);
-      await this.#ask(client, 'select pg_advisory_xact_lock($1, hashtext($2))', [LOCKS.recover, this.#fleet]);
+      const lock = 'select pg_advisory_xact_lock($1, hashtext($2))';
+      await ask(client, { text: lock, values: [LOCKS.recover, this.#fleet] });
       await work(client);
       await client.query('commit');
     } catch (error) {
@@ -105,17 +106,17 @@ export class RecoveryTables {
   }
 
   async #page(client: pg.PoolClient, after: string): Promise<Page> {
-    const { rows } = await client.query<Page>({
-      name: 'weir-journal-present',
-      text: PRESENT,
-      values: [this.#fleet, after, BUCKETS_PER_PAGE],
-      query_timeout: READ_TIMEOUT_MS,
-    } as pg.QueryConfig);
+    const values = [this.#fleet, after, BUCKETS_PER_PAGE];
+    const { rows } = await ask<Page>(client, { name: 'weir-journal-present', text: PRESENT, values });
     return rows[0] ?? NO_PAGE;
   }
+}
 
-  #ask(client: pg.PoolClient, text: string, values: readonly unknown[]): Promise<pg.QueryResult> {
-    const query = { text, values: [...values], query_timeout: READ_TIMEOUT_MS };
-    return client.query(query);
-  }
+/** May take longer than other queries. */
+function ask<Row extends pg.QueryResultRow>(
+  client: pg.PoolClient,
+  query: pg.QueryConfig,
+): Promise<pg.QueryResult<Row>> {
+  const patient = { ...query, query_timeout: READ_TIMEOUT_MS };
+  return client.query<Row>(patient);
 }

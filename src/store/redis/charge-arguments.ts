@@ -115,7 +115,6 @@ interface PackedCharge {
   readonly periods: readonly { readonly calendar: Calendar; readonly span: Span }[];
   readonly text: string;
   readonly periodText: string;
-  /** Whether the journal records one of the buckets. */
   readonly isDurable: boolean;
 }
 
@@ -160,9 +159,14 @@ function pack({ buckets, cost, heldMs }: Charge, unixMs: number): PackedCharge {
       ),
       ...slots.map(({ bucket }) => `#${limitOf(bucket)}${heldMs === undefined ? '' : `~${heldMs}`}`),
     ].join(' '),
-    isDurable: buckets.some(({ record }) => record !== undefined),
+    isDurable: isDurable(buckets),
     periodText: periods.map(({ bucket, span }) => periodTextOf(bucket, cost, span)).join(' '),
   };
+}
+
+/** Whether the journal records one of the buckets. */
+export function isDurable(buckets: readonly BucketCharge[]): boolean {
+  return buckets.some(({ record }) => record !== undefined);
 }
 
 function arePresent({ periods }: PackedCharge, unixMs: number): boolean {

@@ -8,7 +8,7 @@ import {
   type SettledState,
   type Settlement,
 } from '../store.ts';
-import { LIFE_MS_PER_WINDOW_SECOND, type Mark, spanText } from './charge-arguments.ts';
+import { isDurable, LIFE_MS_PER_WINDOW_SECOND, type Mark, spanText } from './charge-arguments.ts';
 import { type RedisClient, SETTLE } from './scripts.ts';
 import { isOfWindow, readSevenBytes } from './send-charges.ts';
 
@@ -49,7 +49,7 @@ function settleArguments(
   settlements: readonly Settlement[],
   { markedMs, nowUs = 0, lifeMs = 0, unixMs = nowUs / 1000, mark }: SettleOptions,
 ): (string | number)[] {
-  const isMarked = mark !== undefined && settlements.some(isDurable);
+  const isMarked = mark !== undefined && settlements.some(({ charge }) => isDurable(charge.buckets));
   const keys: string[] = isMarked ? [mark.key] : [];
   const texts: string[] = [];
   for (const settlement of settlements) {
@@ -68,10 +68,6 @@ function settleArguments(
     texts.push(`${chargedAtUs} ${markedMs} ${endsAtUs}${bucketTexts.join('')}`);
   }
   return [keys.length, ...keys, `${nowUs} ${lifeMs}${isMarked ? ` ${mark.expected}` : ''}`, ...texts];
-}
-
-function isDurable({ charge: { buckets } }: Settlement): boolean {
-  return buckets.some(({ record }) => record !== undefined);
 }
 
 function textOf(bucket: BucketCharge, settlement: Settlement): string {
