@@ -16,8 +16,8 @@ export class JsonPointer {
   readonly keys: readonly Buffer[];
   /** The innermost name between quotation marks; undefined if a document may have it in another form. */
   readonly quoted: Buffer | undefined;
-  /** The outermost name likewise. */
-  readonly outermost: Buffer | undefined;
+  /** Whether each name can be searched for as it is. */
+  readonly isPlain: boolean;
   /** Whether one of the names may be an index. */
   readonly hasIndex: boolean;
 
@@ -28,7 +28,7 @@ export class JsonPointer {
     this.names = names.map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'));
     this.keys = this.names.map((name) => Buffer.from(name));
     this.quoted = quotedIfPlain(this.names.at(-1));
-    this.outermost = quotedIfPlain(this.names[0]);
+    this.isPlain = this.names.every((name) => PLAIN.test(name));
     this.hasIndex = this.names.some((name) => INDEX.test(name));
   }
 

@@ -2,7 +2,8 @@ import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import type { Reading, UnsettledReason } from '../../domain/settlement/settlement.ts';
 import { CollectedBytes } from './collected-bytes.ts';
 import { type BodyReader, readingOf } from './json-body.ts';
-import { type Found, pointsInParsed } from './member.ts';
+import type { Found } from './json-bytes.ts';
+import { pointsInParsed } from './member.ts';
 
 const PIECE_BYTES = 65_536;
 

@@ -1,7 +1,8 @@
 import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import type { Reading, UnsettledReason } from '../../domain/settlement/settlement.ts';
 import { CollectedBytes } from './collected-bytes.ts';
-import { type Found, pointsIn } from './member.ts';
+import type { Found } from './json-bytes.ts';
+import { pointsIn } from './member.ts';
 
 /** Reads the points in a body whose content coding has been removed. */
 export interface BodyReader {

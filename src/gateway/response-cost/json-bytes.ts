@@ -1,3 +1,5 @@
+import { pointsOfText } from '../../domain/settlement/settlement.ts';
+
 /** The bytes of JSON texts that their readers look for. */
 export const QUOTE = 0x22;
 export const COLON = 0x3a;
@@ -8,4 +10,23 @@ export const CLOSE_OBJECT = 0x7d;
 /** White space as RFC 8259 has it. */
 export function isSpace(byte: number | undefined): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
+}
+
+/** Where the first byte stands, from here on, that is no white space. */
+export function behindSpaces(text: Buffer, from: number): number {
+  let at = from;
+  while (isSpace(text[at])) at++;
+  return at;
+}
+
+/** Points, or why there are none. */
+export type Found = number | 'missing' | 'invalid';
+
+/** A longer number is cut off. */
+const MOST_DIGITS = 400;
+
+/** The points of the value that begins here, before a comma, a bracket or white space. */
+export function pointsOfValue(bytes: Buffer, from: number): Found {
+  const [text = ''] = /^[^\s,}\]]*/.exec(bytes.toString('latin1', from, from + MOST_DIGITS)) ?? [];
+  return text === 'null' ? 'missing' : (pointsOfText(text) ?? 'invalid');
 }

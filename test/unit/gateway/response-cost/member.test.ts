@@ -1,14 +1,37 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JsonPointer } from '../../../../src/domain/settlement/json-pointer.ts';
-import { type Found, pointsIn, pointsInParsed } from '../../../../src/gateway/response-cost/member.ts';
-import { outermostMember } from '../../../../src/gateway/response-cost/outermost-member.ts';
-
-const find = (text: string, pointer: string): Found => pointsIn(Buffer.from(text), new JsonPointer(pointer));
+import type { Found } from '../../../../src/gateway/response-cost/json-bytes.ts';
+import { keyScan } from '../../../../src/gateway/response-cost/key-scan.ts';
+import { pointsIn, pointsInParsed } from '../../../../src/gateway/response-cost/member.ts';
 
 const LONG_TEXT = 'x'.repeat(8_192);
 
-describe('the points of a member', () => {
+/** An object as it is written: a name may occur twice. */
+class Members {
+  readonly all: readonly (readonly [string, unknown])[];
+
+  constructor(all: readonly (readonly [string, unknown])[]) {
+    this.all = all;
+  }
+}
+
+function write(value: unknown, space: string): string {
+  const written = (parts: readonly string[]) => parts.map((part) => `${space}${part}${space}`).join();
+  if (Array.isArray(value)) return `[${written(value.map((each) => write(each, space)))}]`;
+  if (!(value instanceof Members)) return JSON.stringify(value);
+  return `{${written(value.all.map(([name, each]) => `${JSON.stringify(name)}${space}:${space}${write(each, space)}`))}}`;
+}
+
+const machines = [
+  { machine: 'with WebAssembly', scan: keyScan() },
+  { machine: 'without WebAssembly', scan: 'impossible' } as const,
+];
+
+describe.each(machines)('the points of a member, on a machine $machine,', ({ scan }) => {
+  const find = (text: string, pointer: string): Found =>
+    pointsIn(Buffer.from(text), new JsonPointer(pointer), scan);
+
   test.each<[string, string, Found]>([
     ['{"usage":{"total_tokens":812}}', '/usage/total_tokens', 812],
     [' {"usage" : {"total_tokens" : 812 } , "id":"x"} \r\n', '/usage/total_tokens', 812],
@@ -35,7 +58,7 @@ describe('the points of a member', () => {
     ['{"n":1,"n":2}', '/n', 2],
     ['{"u":{"n":1},"u":{}}', '/u/n', 'missing'],
     ['{"u":{"v":{"n":1},"v":3,"n":9}}', '/u/v/n', 'missing'],
-    ['{"\\u006e":7}', '/n', 'missing'],
+    ['{"\\u006e":7}', '/n', 7],
     ['{"gr\\u00f6sse":7}', '/größe', 'missing'],
     ['{"gr\\u00f6\\u00dfe":7}', '/größe', 7],
     ['{"größe":7}', '/größe', 7],
@@ -53,7 +76,7 @@ describe('the points of a member', () => {
     ['{"n":1}]', '/n', 'missing'],
     ['', '/n', 'missing'],
     ['}', '/n', 'missing'],
-    ['"n":1}', '/n', 1],
+    ['"n":1}', '/n', 'missing'],
     ['n":1}', '/n', 'missing'],
     [':1}', '/n', 'missing'],
     ['<html>{"n":1}</html>', '/n', 'missing'],
@@ -64,37 +87,25 @@ describe('the points of a member', () => {
   test('are those that JSON.parse finds, in every document', () => {
     // One name with an escape: JSON.parse of Node 24.21 takes the key "\\" for "\"" where it has read such objects before.
     const name = fc.constantFrom('a', 'b', 'ü', 'a/b', '"', ':', 'total');
-    const { document } = fc.letrec((tie) => ({
+    const { members } = fc.letrec<{ document: unknown; members: Members }>((tie) => ({
       document: fc.oneof(
         { depthSize: 'medium' },
         fc.constantFrom(0, 1, 2.5, -1, null, true, '"a":1', '\\', '{', '}]', 'ü'),
         fc.array(tie('document'), { maxLength: 3 }),
-        fc.dictionary(name, tie('document'), { maxKeys: 4 }),
+        tie('members'),
+        // What stands behind it has to be found forwards, at any place of a block.
+        fc.nat(70).map((length) => `${LONG_TEXT}${'\\"'.repeat(length)}`),
       ),
+      members: fc.array(fc.tuple(name, tie('document')), { maxLength: 5 }).map((each) => new Members(each)),
     }));
-    const written = fc.constantFrom<(value: unknown) => string>(
-      (value) => JSON.stringify(value),
-      (value) => JSON.stringify(value, null, 2),
-    );
-    const root = fc.dictionary(name, document, { maxKeys: 4 });
+    const path = fc.array(name, { minLength: 1, maxLength: 3 });
+    const before = fc.constantFrom('', '{"a":1}\n', ' ');
     fc.assert(
-      fc.property(
-        root,
-        written,
-        fc.array(name, { minLength: 1, maxLength: 3 }),
-        fc.constantFrom<(value: object) => object>(
-          (value) => value,
-          // Long enough to be searched for the name.
-          (value) => ({ ...value, '': LONG_TEXT }),
-          (value) => ({ '': LONG_TEXT, ...value }),
-          (value) => ({ '': [LONG_TEXT, value], ...value, ' ': [value, LONG_TEXT] }),
-        ),
-        (value, write, names, lengthened) => {
-          const text = write(lengthened(value));
-          const path = `/${names.map((one) => one.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')}`;
-          expect(find(text, path), text).toBe(pointsInParsed(text, new JsonPointer(path)));
-        },
-      ),
+      fc.property(members, path, fc.constantFrom('', ' ', '\n  '), before, (value, names, space, first) => {
+        const text = write(value, space);
+        const pointer = `/${names.map((one) => one.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')}`;
+        expect(find(`${first}${text}`, pointer), text).toBe(pointsInParsed(text, new JsonPointer(pointer)));
+      }),
       { numRuns: 5_000 },
     );
   });
@@ -116,8 +127,20 @@ describe('the points of a member', () => {
     ['{"usage":{"n":1},"x":"…"}\n{"m":2}\n', '/usage/n', 'missing'],
     ['{"usage":{"n":1},"x":"…"}\n{"usage":{"n":2}}\n', '/usage/n', 2],
     ['{"usage":{"n":1,"y":"…"}}', '/usage/n', 1],
+    ['{"x":"…","usage":{"n":1,"y":"…"}}', '/usage/n', 1],
+    ['{"data":{"x":"…","usage":{"n":1,"y":"…"}},"x":"…"}', '/data/usage/n', 1],
+    ['{"data":{"x":"…","usage":{"n":1}},"x":"…","usage":{"n":2}}', '/data/usage/n', 1],
+    ['{"data":{"usage":{"n":1},"x":"…"},"data":{"x":"…"}}', '/data/usage/n', 'missing'],
+    ['{"data":{"usage":{"n":1},"x":"…"},"data":3}', '/data/usage/n', 'missing'],
+    ['{"data":[{"usage":{"n":1},"x":"…"}]}', '/data/usage/n', 'missing'],
+    ['{"data":{"usage":{"n":{"n":3}},"x":"…"}}', '/data/usage/n', 'invalid'],
+    ['{"data":{"usage":{"n":[null]},"x":"…"}}', '/data/usage/n', 'invalid'],
+    ['{"data":{"usage":{"n":null},"x":"…"}}', '/data/usage/n', 'missing'],
+    ['{"a_name_of_20_letters":1,"x":"…"}', '/a_name_of_20_letters', 1],
+    ['{"a_name_of_20_litters":1,"x":"…"}', '/a_name_of_20_letters', 'missing'],
+    ['{"n":1,"x":"…","b":"n"}', '/n', 1],
   ])('at the beginning of a long text: %s at %s are %s', (text, pointer, found) => {
-    expect(find(text.replace('…', LONG_TEXT), pointer)).toBe(found);
+    expect(find(text.replaceAll('…', LONG_TEXT), pointer)).toBe(found);
   });
 
   const words = Array.from({ length: 1_000 }, (_, index) => ({ index, n: 3 }));
@@ -139,16 +162,8 @@ describe('the points of a member', () => {
     for (const cut of [text.slice(0, -1), text.slice(0, -3), `${text}"`])
       expect(find(cut, '/usage')).toBe('missing');
   });
+});
 
-  test('need nothing but the member, wherever it stands', () => {
-    const others = Array.from({ length: 20_000 }, (_, index) => ({ index }));
-    const pointer = new JsonPointer('/usage');
-    const documents = [
-      { usage: 1, others },
-      { others, usage: 1 },
-      { others, usage: 1, behind: others },
-    ].map((value) => outermostMember(Buffer.from(JSON.stringify(value)), pointer));
-    expect(documents).toEqual(Array(3).fill('{"usage":1}'));
-    expect(outermostMember(Buffer.from(JSON.stringify({ others })), pointer)).toBe('{}');
-  });
+test('WebAssembly runs on the machine of the tests', () => {
+  expect(keyScan()).not.toBe('impossible');
 });
