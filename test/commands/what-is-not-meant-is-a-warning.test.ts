@@ -291,6 +291,15 @@ describe('a limit that a high cost may leave unused', () => {
     ]);
   });
 
+  it('names a reservation', async () => {
+    const reserve = { json: '/max_tokens', most: 100 };
+    const operations = { list: [{ method: 'POST', path: '/bulk', cost: 4, reserve }] };
+    const [warning] = await warningsOf({ settings: { operations }, limits: defaultsOf(600) });
+    expect(warning).toMatch(
+      /limit 600 is below ten times the 100 points that operation POST \/bulk may reserve: .*, or lower `reserve\.most` at /,
+    );
+  });
+
   it('is absent from ten times the cost on, and below 500, where the counter is an exact log', async () => {
     expect(await found(defaultsOf(1000))).toEqual([]);
     expect(await found(defaultsOf(499))).toEqual([]);

@@ -56,7 +56,9 @@ it('a cost that is deployed over a live limit is admitted once per window, logge
   expect(listed).toMatchObject({ limit: 8, inForce: 10 });
   const { stdout } = await runHere(() => listLimits(admin));
   expect(stdout).toContain('8 points until');
-  expect(stdout).toContain('10 is in force, because report costs as much.');
+  expect(stdout).toContain(
+    '10 is in force, because the live limit 8 for account-read of acct_3 is below the cost 10 of operation report.',
+  );
 
   const upstream = { upstreamUrl: gateway.upstream.url, store };
   const config = await writeConfiguration({
@@ -64,7 +66,9 @@ it('a cost that is deployed over a live limit is admitted once per window, logge
     settings: { operations: { openapi: files.file('openapi.yaml') } },
   });
   const checked = await runHere(() => check({ config, connect: true }));
-  expect(checked.stderr).toContain('the live limit 8 of acct_3 is below the cost 10 of operation report');
+  expect(checked.stderr).toContain(
+    'account-read of acct_3 is below the cost 10 of operation report: 10 will be in force',
+  );
 
   // A live limit that is too low from the start is refused.
   const refused = await runHere(() =>

@@ -11,7 +11,7 @@ import type { Revocation, Revocations } from '../../facts/revocations.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
-import { aboutRaised, raisedLimit } from './raised-limits.ts';
+import { raisedLimit } from './raised-limits.ts';
 
 export function blockEvents(blocks: Blocks, changes: Changes): FactEvents<Block> {
   return {
@@ -75,8 +75,7 @@ function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
   const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
   changes.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed', live.atMs);
   const raised = isRemoved ? undefined : raisedLimit(live, buckets);
-  if (raised !== undefined)
-    changes.error({ ...raised, about: aboutRaised(raised) }, 'live-limit.raised', live.atMs);
+  if (raised !== undefined) changes.error({ ...raised }, 'live-limit.raised', live.atMs);
 }
 
 function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {

@@ -187,8 +187,8 @@ function sectionOf({ bucket }: LiveLimit, limits: Limits): OverrideSection {
 /** What is in force where a live limit is below a cost, and why. */
 function raisedText(raised: RaisedLimit | undefined) {
   if (raised === undefined) return {};
-  const { inForce, operation } = raised;
-  return { inForce, notes: [`${inForce} is in force, because ${operation} costs as much.`] };
+  const { inForce, about } = raised;
+  return { inForce, notes: [`${inForce} is in force, because ${about}.`] };
 }
 
 function shown({ untilMs, why, by, ...target }: LiveLimit, limits: Limits) {

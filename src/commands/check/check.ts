@@ -56,8 +56,8 @@ async function warnOfLiveLimits({ settings, operations, limits }: Configuration)
   for (const one of known.inForce(nowMs)) {
     const raised = raisedLimit(one, { costliest: (row) => costliest.get(row) });
     if (raised === undefined) continue;
-    const { bucket, id, limit, inForce, operation } = raised;
-    const message = `the live limit ${limit} of ${id} is below the cost ${inForce} of operation ${operation}: ${inForce} will be in force`;
+    const { bucket, inForce, about } = raised;
+    const message = `${about}: ${inForce} will be in force`;
     printError(warningLine({ source: 'weir limit list', path: bucket, message }));
   }
 }

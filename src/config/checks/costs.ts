@@ -17,6 +17,9 @@ export interface CostedOperation extends Selectable {
   readonly mostWrittenAt?: Place | undefined;
 }
 
+/** What `mostOf` reads. */
+type Charging = Pick<CostedOperation, 'id' | 'cost' | 'settlement'>;
+
 /** Where the limits are written. */
 export interface LimitPlaces {
   /** The file with this setting. */
@@ -75,20 +78,32 @@ export function visitLimits(
   }
 }
 
-function tooLow(limit: number, { id, cost, costWrittenAt, settlement }: CostedOperation): Advice {
-  // As `atMost` has it.
-  const isReserved = settlement?.reserve?.most === cost;
-  const isBelow = isReserved
-    ? `the ${cost} points that operation ${id} may reserve, and such a request could never be admitted`
-    : `the cost ${cost} of operation ${id}, which could never be admitted`;
+function tooLow(limit: number, operation: CostedOperation): Advice {
+  const then = reservesMost(operation) ? 'and such a request' : 'which';
   return {
-    message: `the limit ${limit} is below ${isBelow}`,
-    hint: `raise the limit to at least ${cost}${orLower(costWrittenAt)}`,
+    message: `the limit ${limit} is below ${mostOf(operation)}, ${then} could never be admitted`,
+    hint: raiseOrLower(operation.cost, operation),
   };
 }
 
-export function orLower(costWrittenAt: Place | undefined): string {
-  return costWrittenAt === undefined ? '' : `, or lower the cost at ${formatPlace(costWrittenAt)}`;
+/** Such as `the cost 10 of operation report` or `the 10 points that operation report may reserve`. */
+export function mostOf(operation: Charging): string {
+  const { id, cost } = operation;
+  return reservesMost(operation)
+    ? `the ${cost} points that operation ${id} may reserve`
+    : `the cost ${cost} of operation ${id}`;
+}
+
+export function raiseOrLower(least: number, operation: CostedOperation): string {
+  const { costWrittenAt } = operation;
+  const raise = `raise the limit to at least ${least}`;
+  if (costWrittenAt === undefined) return raise;
+  return `${raise}, or lower ${reservesMost(operation) ? '`reserve.most`' : 'the cost'} at ${formatPlace(costWrittenAt)}`;
+}
+
+/** Whether its cost is the most that it may reserve, as `atMost` has it. */
+function reservesMost({ cost, settlement }: Charging): boolean {
+  return settlement?.reserve?.most === cost;
 }
 
 /**

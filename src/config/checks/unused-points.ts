@@ -1,7 +1,14 @@
 import type { Limits } from '../../domain/limits/limits.ts';
 import { isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import { formatPath, type Problem } from '../problem.ts';
-import { atMost, type CostedOperation, type LimitPlaces, orLower, visitLimits } from './costs.ts';
+import {
+  atMost,
+  type CostedOperation,
+  type LimitPlaces,
+  mostOf,
+  raiseOrLower,
+  visitLimits,
+} from './costs.ts';
 
 /** A limit that is lower than this many times a cost is reported: the bucket may refuse a tenth of its points. */
 const COSTS_PER_LIMIT = 10;
@@ -39,14 +46,14 @@ export function findUnusedPoints(
 }
 
 export function unusedPointsWarning(
-  { path, limit, leastPercent, costliest: { id, cost, costWrittenAt } }: UnusedPoints,
+  { path, limit, leastPercent, costliest }: UnusedPoints,
   places: LimitPlaces,
 ): Problem {
   return {
     ...places.locate(path),
     path: formatPath(path),
-    message: `may admit as little as ${leastPercent} % of its points, because the limit ${limit} is below ten times the cost ${cost} of operation ${id}`,
-    hint: `raise the limit to at least ${COSTS_PER_LIMIT * cost}${orLower(costWrittenAt)}`,
+    message: `may admit as little as ${leastPercent} % of its points, because the limit ${limit} is below ten times ${mostOf(costliest)}`,
+    hint: raiseOrLower(COSTS_PER_LIMIT * costliest.cost, costliest),
   };
 }
 

@@ -83,7 +83,7 @@ interface Known {
 }
 
 /** An operation and its cost. */
-type Costed = Pick<Operation, 'id' | 'cost'>;
+type Costed = Pick<Operation, 'id' | 'cost' | 'settlement'>;
 
 /** Whose buckets are asked for. */
 export interface BucketOwner extends OwnerPlan {

@@ -127,7 +127,7 @@ describe('the settlement of an operation', () => {
     const found = checkCosts(operations, limits, placesIn('limits.yaml')).map(formatProblem);
     expect(found).toContainEqual(
       expect.stringMatching(
-        /^limits\.yaml: defaults\.account-write: the limit 4000 is below the 5000 points that operation POST \/a may reserve, .*: raise the limit to at least 5000, or lower the cost at .*openapi\.yaml:4$/,
+        /^limits\.yaml: defaults\.account-write: the limit 4000 is below the 5000 points that operation POST \/a may reserve, .*: raise the limit to at least 5000, or lower `reserve\.most` at .*openapi\.yaml:4$/,
       ),
     );
   });
