@@ -16,6 +16,8 @@ const USAGE = { usage: { prompt_tokens: 1, total_tokens: 2 } };
 const word = (index: number) => ({ id: index, delta: { content: `word ${index}` }, finish_reason: null });
 const many = <T>(each: (index: number) => T): T[] => Array.from({ length: 1_000 }, (_, index) => each(index));
 
+const IN_AN_ENVELOPE = 'in-an-envelope';
+
 /** Bodies of 64 KiB. */
 const BODIES = [
   { name: 'long-text', text: padded((pad) => json({ content: pad, ...USAGE })) },
@@ -34,6 +36,12 @@ const BODIES = [
       json({ before: many(word).slice(500), ...USAGE, behind: many(word).slice(500), pad }),
     ),
   },
+  {
+    name: IN_AN_ENVELOPE,
+    text: padded((pad) =>
+      json({ data: { before: many(word).slice(500), ...USAGE, behind: many(word).slice(500), pad } }),
+    ),
+  },
   { name: 'missing', text: padded((pad) => json({ data: many(word), pad })) },
 ];
 
@@ -48,6 +56,8 @@ const KINDS = [
 export async function measureReadingCosts(bench: Bench): Promise<readonly string[]> {
   const upstreamPort = await startBodies(bench);
   const list = KINDS.map(({ name, settle }) => ({ method: 'GET', path: `/${name}/{body}`, cost: 4, settle }));
+  const envelope = { path: `/by-a-member/${IN_AN_ENVELOPE}`, settle: { json: '/data/usage/total_tokens' } };
+  list.push({ method: 'GET', cost: 4, ...envelope });
   // Every charge is counted, even beside other work.
   const settings = { operations: { list, openapi: undefined }, store: { deadlineMs: 1_000 } };
   const gateway = await bench.start(weir('redis', { settings }), 'reading-costs', { upstreamPort });

@@ -4,8 +4,9 @@ import { costIn, isConcurrent } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
 
 /**
- * Why this bucket refuses a request of `cost` points, and when it fits.
+ * Why this bucket refuses a request, and when it fits.
  *
+ * @param cost what it costs or reserves
  * @param isPart whether it is this replica's part of the limit that has no room
  */
 export function limitText(
@@ -21,7 +22,7 @@ export function limitText(
   const wait = waitText(bucket, waitSeconds);
   if (remaining === 0) return `${owner} has used ${limit}; ${wait}.`;
   const left = remaining.toLocaleString('en');
-  return `${owner} has ${left} left of ${limit}, and this request costs ${costIn(bucket, cost)}; ${wait}.`;
+  return `${owner} has ${left} left of ${limit}, and this request needs ${costIn(bucket, cost)}; ${wait}.`;
 }
 
 function perText({ period, windowSeconds }: PayerBucket): string {

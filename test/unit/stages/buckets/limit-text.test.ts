@@ -24,7 +24,7 @@ test.each<[Partial<PayerBucket>, number, number, string]>([
     { name: 'account-write', selection: { kind: 'write' }, limit: 20, windowSeconds: 300 },
     6,
     121,
-    'Account acct_1 has 6 left of its 20 points in 5 min for writes, and this request costs 7; try again in 3 min.',
+    'Account acct_1 has 6 left of its 20 points in 5 min for writes, and this request needs 7; try again in 3 min.',
   ],
   [
     { name: 'organization-read', scope: 'organization', owner: 'org_1', windowSeconds: 86_400 },
