@@ -61,12 +61,18 @@ function write16(target: Buffer, at: number, value: number): void {
 /** Writes the entry of a request. `target` has 16 bytes from `at` on. */
 export function writeEntry(target: Buffer, at: number, requestId: string, id: RefusedId): void {
   writeHash(target, at, requestId);
-  const inHour = id.atMs % HOUR_MS;
+  // Much faster than a remainder, which is worked out bit by bit above 32 bits.
+  const inHour = id.atMs - hourOf(id.atMs) * HOUR_MS;
   target[at + 6] = id.processTag >>> 16;
   write16(target, at + 7, id.processTag);
   write32(target, at + 9, id.number);
   target[at + 13] = inHour >>> 16;
   write16(target, at + 14, inHour);
+}
+
+interface Page {
+  length: number;
+  bytes: Buffer;
 }
 
 /** The entries of one process. */
@@ -84,29 +90,50 @@ export class IdIndex {
     const pages = this.#full.has(pageName(hour, '', 0))
       ? this.#grouped(hour, entries)
       : [[pageName(hour, '', 0), entries] as const];
-    const failed = pages.map(async ([name, bytes]) => {
-      const length = await answered(this.#archive.append(name, bytes, LIFE_MS));
-      if (length === undefined) return bytes;
-      if (length >= PAGE_BYTES) this.#full.add(name);
-      return NONE;
-    });
-    return Buffer.concat(await Promise.all(failed));
+    const failed = new Map(pages);
+    const appended = pages.map(([name, bytes]) =>
+      this.#archive.append(name, bytes, LIFE_MS).then(
+        (length) => {
+          failed.delete(name);
+          if (length >= PAGE_BYTES) this.#full.add(name);
+        },
+        () => undefined,
+      ),
+    );
+    // One time limit for all: in a flood there are hundreds of pages.
+    await answered(Promise.all(appended));
+    return Buffer.concat([...failed.values()]);
   }
 
   /** The entries of each page in one piece. */
   #grouped(hour: number, entries: Buffer): readonly (readonly [string, Buffer])[] {
     const nameOf = this.#namesIn(hour);
-    const places = new Map<number, number[]>();
-    for (let at = 0; at < entries.length; at += ENTRY_BYTES) {
-      const name = nameOf(entries.readUInt32BE(at));
-      const known = places.get(name);
-      if (known === undefined) places.set(name, [at]);
-      else known.push(at);
+    const count = entries.length / ENTRY_BYTES;
+    const names = new Float64Array(count);
+    const pages = new Map<number, Page>();
+    let [name, page]: [number, Page] = [0, { length: 0, bytes: NONE }];
+    const pageOf = (index: number) => {
+      if (names[index] === name) return page;
+      name = names[index] ?? 0;
+      page = pages.get(name) ?? { length: 0, bytes: NONE };
+      pages.set(name, page);
+      return page;
+    };
+    for (let index = 0; index < count; index++) {
+      names[index] = nameOf(entries.readUInt32BE(index * ENTRY_BYTES));
+      pageOf(index).length += ENTRY_BYTES;
     }
-    return [...places].map(([name, ats]) => {
-      const bytes = Buffer.allocUnsafe(ats.length * ENTRY_BYTES);
-      for (const [index, at] of ats.entries()) entries.copy(bytes, index * ENTRY_BYTES, at, at + ENTRY_BYTES);
-      const digits = name.toString(16).slice(1);
+    for (const one of pages.values()) {
+      one.bytes = Buffer.allocUnsafe(one.length);
+      one.length = 0;
+    }
+    for (let index = 0; index < count; index++) {
+      const { bytes } = pageOf(index);
+      const from = index * ENTRY_BYTES;
+      for (let byte = from; byte < from + ENTRY_BYTES; byte++) bytes[page.length++] = entries[byte] ?? 0;
+    }
+    return [...pages].map(([of, { bytes }]) => {
+      const digits = of.toString(16).slice(1);
       return [pageName(hour, digits, digits.length), bytes] as const;
     });
   }
@@ -134,12 +161,13 @@ export class IdIndex {
     for (const name of this.#full) {
       if (name.startsWith(begin)) full.add(Number.parseInt(`1${name.slice(begin.length + 1)}`, 16));
     }
-    const nameWith = (hash: number, digits: number) =>
-      16 ** digits + Math.floor(hash / 16 ** (DEEPEST - digits));
     return (hash) => {
-      let digits = 0;
-      while (digits < DEEPEST && full.has(nameWith(hash, digits))) digits++;
-      return nameWith(hash, digits);
+      let [digits, name] = [0, 1];
+      while (digits < DEEPEST && full.has(name)) {
+        digits++;
+        name = 16 ** digits + (hash >>> (32 - 4 * digits));
+      }
+      return name;
     };
   }
 

@@ -11,13 +11,15 @@ export type IdsByHour = readonly (readonly [hour: number, entries: Buffer])[];
 export class PendingIds {
   /** By hour: entries, in a buffer that is longer than they are. */
   #ids = new Map<number, { bytes: Buffer; length: number }>();
+  /** The length of what was taken last: as much is likely to come again. */
+  #lastLength = 0;
 
   /** Returns false if too many wait. */
   add(requestId: string, id: RefusedId): boolean {
     const hour = hourOf(id.atMs);
     let ids = this.#ids.get(hour);
     if (ids === undefined) {
-      ids = { bytes: Buffer.allocUnsafe(FIRST_BYTES), length: 0 };
+      ids = { bytes: Buffer.allocUnsafe(this.#lastLength + FIRST_BYTES), length: 0 };
       this.#ids.set(hour, ids);
     }
     if (ids.length + ENTRY_BYTES > ids.bytes.length) {
@@ -34,6 +36,7 @@ export class PendingIds {
       ([hour, { bytes, length }]) => [hour, bytes.subarray(0, length)] as const,
     );
     this.#ids = new Map();
+    this.#lastLength = taken.at(-1)?.[1].length ?? 0;
     return taken;
   }
 

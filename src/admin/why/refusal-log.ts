@@ -52,13 +52,15 @@ export interface Pending {
   readonly unfindable: number;
 }
 
+/** What refusals for one reason share. It is used again after its end: a flood would otherwise make thousands of objects a second. */
 interface Shared {
-  readonly number: number;
-  readonly limit: number;
-  readonly untilMs: number;
-  readonly payer: Payer | undefined;
+  readonly hashTag: string | undefined;
+  number: number;
+  limit: number;
+  untilMs: number;
+  payer: Payer | undefined;
   /** Numbers of further callers, if there are any. */
-  callers?: Map<string, number>;
+  callers: Map<string, number> | undefined;
 }
 
 export class RefusalLog {
@@ -73,6 +75,7 @@ export class RefusalLog {
   #taken = 0;
   #next = 0;
   #unfindable = 0;
+  #forgetMs = 0;
   #isTight = false;
   #wasFlood = false;
   /** Of this process. */
@@ -104,21 +107,24 @@ export class RefusalLog {
     const payer = context.caller ?? context.publicClient;
     const known = this.#sharedBy(operation, charged.bucket);
     const { owner, limit, windowSeconds } = charged;
-    // Mostly equal, and to put a key together takes longer than to find it. No id has a space.
-    const key = owner === payer?.hashTag ? owner : `${owner} ${payer?.hashTag}`;
-    const shared = known.get(key);
+    const hashTag = payer?.hashTag;
+    let key = owner;
+    let shared = known.get(owner);
+    if (shared !== undefined && shared.hashTag !== hashTag) {
+      // One principal has a bucket for each hash tag. Few do, and to put a key together takes long. No id has a space.
+      key = `${owner} ${hashTag}`;
+      shared = known.get(key);
+    }
     if (shared !== undefined && atMs < shared.untilMs && shared.limit === limit) return shared;
     if (this.#isFull()) return undefined;
     const number = this.#nextNumber();
-    const made = {
-      number,
-      limit,
-      untilMs: this.#sharedUntil(atMs, windowSeconds),
-      payer,
-    };
-    if (known.size >= MOST_REMEMBERED) known.clear();
-    known.set(key, made);
+    const untilMs = this.#sharedUntil(atMs, windowSeconds);
     this.#refusals.push(this.#pending(context, charged, atMs, number));
+    const news = { number, limit, untilMs, payer, callers: undefined };
+    if (shared !== undefined) return Object.assign(shared, news);
+    if (known.size >= MOST_REMEMBERED) known.clear();
+    const made = { hashTag, ...news };
+    known.set(key, made);
     return made;
   }
 
@@ -186,10 +192,13 @@ export class RefusalLog {
     return known;
   }
 
+  /** Those who were refused within the last minute are likely to be refused again. */
   #forget(nowMs: number): void {
+    if (nowMs < this.#forgetMs) return;
+    this.#forgetMs = nowMs + LONGEST_SHARED_MS;
     for (const byBucket of this.#shared.values())
       for (const known of byBucket.values())
-        for (const [key, { untilMs }] of known) if (untilMs <= nowMs) known.delete(key);
+        for (const [key, { untilMs }] of known) if (untilMs <= nowMs - LONGEST_SHARED_MS) known.delete(key);
   }
 
   /** Refusals of different hours share nothing, so that all of an hour ends together. */

@@ -278,3 +278,19 @@ it('ids are found on pages that follow a full one', async () => {
   }
   expect(await index.find('0 0', NOW_MS + 25 * 3_600_000)).toEqual([]);
 });
+
+it('a principal that acts for two organizations has an explanation for each', async () => {
+  const { why } = open();
+  const ids = ['org_1', 'org_2', 'org_1', 'org_3', 'org_2'].map((organization, index) => {
+    const request = refused('svc_1', `request-${index}`, 'svc_1');
+    const caller = request.caller && {
+      ...request.caller,
+      account: `acct of ${organization}`,
+      hashTag: organization,
+    };
+    why.requestFinished(Object.assign(request, { caller }));
+    return `request-${index}`;
+  });
+  const accounts = await Promise.all(ids.map(async (id) => (await why.find(id))?.[0]?.refusal.account));
+  expect(accounts).toEqual(['org_1', 'org_2', 'org_1', 'org_3', 'org_2'].map((one) => `acct of ${one}`));
+});
