@@ -89,5 +89,5 @@ export const pace = {
   /** How long the claim of a notification lasts until its message is in the store. */
   claimMs: lasts(10 * SECOND_MS),
   /** Between two looks at watched files. */
-  filesMs: every(400),
+  filesMs: lasts(400),
 } as const;
