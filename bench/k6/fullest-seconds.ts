@@ -35,14 +35,14 @@ function keep(groups: Map<number, Timed[]>, id: number, charge: Timed): void {
 }
 
 function takeWorst(groups: Map<number, Timed[]>): number {
+  const now = Date.now();
   let worst = 0;
   for (const [id, group] of groups) {
     worst = Math.max(worst, fullestWindow(group));
     const newestMs = group.at(-1)?.fromMs ?? 0;
-    groups.set(
-      id,
-      group.filter(({ fromMs }) => fromMs > newestMs - KEPT_MS),
-    );
+    const kept = group.filter(({ fromMs }) => fromMs > newestMs - KEPT_MS);
+    if (newestMs > now - KEPT_MS) groups.set(id, kept);
+    else groups.delete(id);
   }
   return worst;
 }

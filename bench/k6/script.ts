@@ -4,7 +4,7 @@ import exec from 'k6/execution';
 import http from 'k6/http';
 import { Trend } from 'k6/metrics';
 import type { Options, Scenario } from 'k6/options';
-import { ACCOUNTS, degraded, header, LIMIT, SECONDS, send } from './gateway.ts';
+import { ACCOUNTS, degraded, header, LIMIT, SECONDS, type Sent, send } from './gateway.ts';
 
 const UPSTREAM = __ENV.UPSTREAM ?? 'http://127.0.0.1:3000';
 /** Points per second and Organization, as the gateway was configured. */
@@ -24,15 +24,22 @@ const turn = () => exec.scenario.iterationInTest;
 /** An Account after the other, the first `count` ones. */
 const inTurn = (count: number) => send({ account: (turn() % count) + 1 });
 
-/** Some send more than their limits in each round of five requests: one Account, and ten Accounts of one Organization together. */
-const QUIET_ACCOUNTS = 80;
-const HOT_ACCOUNT = 91;
+/**
+ * In each round of ten requests, some are above a limit: two of one Account, two of ten Accounts of one Organization together, and one of an
+ * Account whose answers take long. The others are of quiet Accounts, all in turn, one of them with a cost that is settled.
+ */
+const FIRST_QUIET_ACCOUNT = 101;
+const [HOT_ACCOUNT, SLOW_ACCOUNT] = [91, 71];
 const FIRST_OF_HOT_ORGANIZATION = 81;
 
-function soakAccount(): number {
-  const [place, round] = [turn() % 5, Math.floor(turn() / 5)];
-  if (place < 3) return ((round * 3 + place) % QUIET_ACCOUNTS) + 1;
-  return place === 3 ? HOT_ACCOUNT : FIRST_OF_HOT_ORGANIZATION + (round % 10);
+function soakRequest(): Sent {
+  const [place, round] = [turn() % 10, Math.floor(turn() / 10)];
+  if (place < 2) return { account: HOT_ACCOUNT };
+  if (place < 4) return { account: FIRST_OF_HOT_ORGANIZATION + ((2 * round + place) % 10) };
+  if (place === 4) return { account: SLOW_ACCOUNT, path: '/v3/soak/slow' };
+  const quiet = (round * 5 + place - 5) % (ACCOUNTS - FIRST_QUIET_ACCOUNT);
+  const request = { account: FIRST_QUIET_ACCOUNT + quiet };
+  return place === 5 ? { ...request, path: '/v3/soak/cost', cost: 2 } : request;
 }
 
 interface Script {
@@ -153,9 +160,9 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
   },
   /** For hours, against the replicas of `bench/soak`. The runner judges the checks: what a killed replica had begun may fail. */
   soak: {
-    scenario: steadily(500, 2000, 500),
-    thresholds: { checks: [], dropped_iterations: ['rate<0.5'] },
-    run: () => send({ account: soakAccount() }),
+    scenario: steadily(Number(__ENV.RATE), 2000, 500),
+    thresholds: { checks: [] },
+    run: () => send(soakRequest()),
   },
   /** Streams of a language model, with random reservations and costs. The runner judges them, and kills what answers. */
   settle: {

@@ -39,6 +39,12 @@ export const CHUNKED_PATH = '/bench/chunked';
 /** Where the upstream takes POSTs. `proxy_pass` makes nginx read the body before it answers; `return` alone would not. */
 export const POST_PATH = '/bench/posts';
 
+/** Where the upstream says that a GET has cost two points. */
+export const COST_PATH = '/v3/soak/cost';
+
+/** Where the answer to a GET takes about a second. */
+export const SLOW_PATH = '/v3/soak/slow';
+
 /** The service behind all contestants: nginx with fixed answers, so that it is never what is measured. */
 export async function startUpstream(parent: string, cores: string | undefined): Promise<Upstream> {
   const folder = join(parent, 'upstream');
@@ -60,7 +66,9 @@ export async function startUpstream(parent: string, cores: string | undefined): 
       location = ${CHUNKED_PATH} { alias ${folder}/www${bodyPath(1_024)}; ssi on; ssi_types *; }
       location = ${POST_PATH} { proxy_pass http://127.0.0.1:${port}/taken; proxy_http_version 1.1; proxy_method GET;
         proxy_pass_request_body off; proxy_set_header Content-Length ''; }
-      location = /taken { return 200 'taken'; }`,
+      location = /taken { return 200 'taken'; }
+      location = ${COST_PATH} { add_header X-Cost 2; return 200 'cost'; }
+      location = ${SLOW_PATH} { alias ${folder}/www${bodyPath(65_536)}; limit_rate 65536; }`,
     location: `default_type application/json; return 200 '${BODY}';`,
   });
   return { ...service(program, port), tlsPort, caFile };

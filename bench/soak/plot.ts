@@ -6,6 +6,7 @@ const EVENT_NAMES = {
   deploy: 'replicas replaced',
   failover: 'Redis failed over',
   kill: 'replica killed',
+  loss: 'Redis emptied',
 };
 
 /** Latency, load, memory and handles over time, with the events. */
@@ -27,6 +28,7 @@ export function plotOf({ samples, events, hardware, date, rate }: Run): string {
       title: 'Resident memory, MB',
       lines: [
         line('replica that stays', ({ replicas }) => replicas[0]?.residentMb),
+        line('its heap after a forced collection', ({ heapMb }) => heapMb),
         line('newest replica', ({ replicas }) => replicas.at(-1)?.residentMb),
         line('Redis', ({ redisMb }) => redisMb || undefined),
       ],

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startSentinel } from '../../test/fixtures/redis-sentinel.ts';
+import type { RedisServer } from '../../test/fixtures/redis-server.ts';
 
 /**
  * How long the primary is silent before another takes over. Replication may lose the last milliseconds before a crash. This is longer
@@ -20,6 +21,8 @@ export interface ReplicatedRedis {
    * any sooner, it would count as a primary for those who still get its address: a split brain.
    */
   failOver(): Promise<void>;
+  /** Kills both at once, and starts them empty after as long a silence. */
+  loseEverything(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -38,15 +41,24 @@ export async function startReplicatedRedis(): Promise<ReplicatedRedis> {
       await until(async () => (await addressOf(sentinelUrls[0] ?? '', name)).endsWith(` ${replica.port}`));
       await primary.start();
       [primary, replica] = [replica, primary];
-      await until(async () => {
-        const info = await ask(`redis://127.0.0.1:${replica.port}`, async (client) =>
-          client.info('replication'),
-        );
-        return info.includes('master_link_status:up');
-      });
+      await untilReplicating(replica);
+    },
+    async loseEverything() {
+      await Promise.all([primary.kill(), replica.kill()]);
+      await pause(SILENT_MS);
+      await primary.start();
+      await replica.start(['--replicaof', '127.0.0.1', `${primary.port}`, '--repl-diskless-sync-delay', '0']);
+      await untilReplicating(replica);
     },
     stop,
   };
+}
+
+async function untilReplicating({ port }: RedisServer): Promise<void> {
+  await until(async () => {
+    const info = await ask(`redis://127.0.0.1:${port}`, async (client) => client.info('replication'));
+    return info.includes('master_link_status:up');
+  });
 }
 
 /** Of the primary, as those get it who ask for it: `127.0.0.1 6379`. */

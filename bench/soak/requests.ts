@@ -13,6 +13,8 @@ export interface Seen {
   readonly failedAtMs: readonly number[];
   /** Statuses other than 200 and 429, with their counts; 0 is a request without a response. */
   readonly statuses: Readonly<Record<string, number>>;
+  /** Points of the requests that were admitted and counted. */
+  readonly points: number;
   /** The iterations that k6 had no free client for. */
   readonly dropped: number;
   readonly p50Ms: number;
@@ -40,7 +42,7 @@ class Counts {
   readonly #seconds = new FullestSeconds();
   #durations: number[] = [];
   #statuses: Record<string, number> = {};
-  #counters = { refused: 0, degraded: 0, dropped: 0 };
+  #counters = { refused: 0, degraded: 0, dropped: 0, points: 0 };
   #failedAtMs: number[] = [];
 
   add(sample: Sample): void {
@@ -53,7 +55,10 @@ class Counts {
     else if (metric === 'degraded') this.#counters.degraded += value;
     else if (metric === 'dropped_iterations') this.#counters.dropped += value;
     else if (metric === 'checks' && value === 0) this.#failedAtMs.push(Date.parse(time));
-    else this.#seconds.add(sample);
+    else {
+      this.#counters.points += Number(tags.cost ?? 0);
+      this.#seconds.add(sample);
+    }
   }
 
   #addResponse(durationMs: number, status: string): void {
@@ -75,7 +80,7 @@ class Counts {
     };
     this.#durations = [];
     this.#statuses = {};
-    this.#counters = { refused: 0, degraded: 0, dropped: 0 };
+    this.#counters = { refused: 0, degraded: 0, dropped: 0, points: 0 };
     this.#failedAtMs = [];
     return seen;
   }

@@ -10,7 +10,16 @@ export interface Run {
   readonly samples: Sample[];
   readonly events: Event[];
   /** Undefined while it runs. */
-  ended: { readonly thresholdsKept: boolean } | undefined;
+  ended: Ending | undefined;
+}
+
+export interface Ending {
+  readonly thresholdsKept: boolean;
+  /** Points of this month: of all requests that were answered and counted, in the invoices, and by Redis, of the busiest Organization. */
+  readonly points: { readonly answered: number; readonly invoiced: number };
+  readonly busiest: { readonly invoiced: number; readonly inRedis: number };
+  /** Slots that are still taken although no request runs. */
+  readonly slots: number;
 }
 
 /** The state at one moment, and what clients saw since the one before. */
@@ -25,12 +34,14 @@ export interface Sample {
     readonly residentMb: number;
     readonly handles: number;
   }[];
+  /** What the replica that stays has in its heap after a forced collection. */
+  readonly heapMb: number;
   readonly seen: Omit<Seen, 'failedAtMs'>;
   /** When checks failed, in seconds of the run. */
   readonly failedAtSeconds: readonly number[];
 }
 
-export type EventKind = 'reload' | 'deploy' | 'failover' | 'kill';
+export type EventKind = 'reload' | 'deploy' | 'failover' | 'kill' | 'loss';
 
 export interface Event {
   readonly kind: EventKind;

@@ -2,32 +2,40 @@ import { readFileSync } from 'node:fs';
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { createDatabase, findPostgres, startPostgres } from '../../platform/test/fixtures/postgres.ts';
 import type { Bench } from '../lab/bench.ts';
 import { hardware } from '../lab/machine.ts';
 import { openHandles, residentBytes } from '../lab/process-table.ts';
 import type { Limits } from '../load/two-buckets.ts';
 import { resultFile, writeResult } from '../report/section.ts';
-import { Fleet } from './fleet.ts';
+import { ACCOUNTS, BUSIEST_ORGANIZATION, Fleet } from './fleet.ts';
 import { plotOf } from './plot.ts';
 import { type ReplicatedRedis, startReplicatedRedis } from './redis.ts';
 import { linesOf } from './report.ts';
 import { type Requests, startRequests } from './requests.ts';
-import { type Event, type EventKind, type Run, type Sample, unexplainedFailures } from './run.ts';
+import {
+  type Ending,
+  type Event,
+  type EventKind,
+  type Run,
+  type Sample,
+  unexplainedFailures,
+} from './run.ts';
 
-/** The limits in force in turn. The quiet Accounts' 3.75 requests a second and Organizations' 37.5 stay below both. */
+/** The limits in force in turn. */
 const LIMITS: readonly [Limits, Limits] = [
-  { account: 20, organization: 60 },
-  { account: 25, organization: 75 },
+  { account: 20, organization: 40 },
+  { account: 25, organization: 50 },
 ];
-const EVENTS = ['reload', 'deploy', 'failover', 'kill'] as const;
-const RATE = 500;
+const EVENTS = ['reload', 'deploy', 'failover', 'kill', 'loss'] as const;
+const RATE = 40;
 
 /** Events in a run, as long as there are 15 seconds from one to the next. */
 const EVENT_COUNT = 24;
 const LEAST_SECONDS = 15;
 
 /**
- * Soaks three replicas behind one entry: limits change, replicas are replaced and killed, and Redis fails over, in turn. With the path of a
+ * Soaks three replicas behind one entry: limits change, replicas are replaced and killed, Redis fails over and loses everything, in turn. With the path of a
  * `soak.json` as its word, reports on an earlier run.
  */
 export async function soak(bench: Bench): Promise<readonly string[]> {
@@ -48,7 +56,15 @@ async function soakNow(bench: Bench, summary: string): Promise<Run> {
   const { seconds } = bench;
   const upstream = await bench.upstream();
   const redis = bench.endWith(await startReplicatedRedis());
-  const fleet = bench.endWith(await Fleet.start(bench.folder, upstream.port, redis.store, LIMITS[0]));
+  const binaries = findPostgres();
+  if (binaries === undefined) throw new Error('PostgreSQL is not installed.');
+  const postgres = bench.endWith(await startPostgres(binaries));
+  const shared = {
+    upstreamPort: upstream.port,
+    store: redis.store,
+    journalUrl: await createDatabase(postgres.url),
+  };
+  const fleet = bench.endWith(await Fleet.start(bench.folder, shared, LIMITS[0]));
   const run: Run = {
     date: new Date().toISOString(),
     hardware: hardware(),
@@ -59,7 +75,13 @@ async function soakNow(bench: Bench, summary: string): Promise<Run> {
     events: [],
     ended: undefined,
   };
-  const env = { TARGET: `http://127.0.0.1:${fleet.entry.port}`, SECONDS: `${seconds}`, SUMMARY: summary };
+  const env = {
+    TARGET: `http://127.0.0.1:${fleet.entry.port}`,
+    SECONDS: `${seconds}`,
+    SUMMARY: summary,
+    RATE: `${RATE}`,
+    ACCOUNTS: `${ACCOUNTS}`,
+  };
   const startMs = Date.now();
   const requests = startRequests(env);
   const over = new AbortController();
@@ -70,11 +92,48 @@ async function soakNow(bench: Bench, summary: string): Promise<Run> {
   };
   const sampling = sampleUntil(over.signal, run, sample);
   const disturbing = disturbUntil(over.signal, run, startMs, fleet, redis);
-  run.ended = { thresholdsKept: (await requests.ended) === 0 };
+  const thresholdsKept = (await requests.ended) === 0;
   over.abort();
   await Promise.all([sampling, disturbing]);
   await sample();
+  run.ended = { thresholdsKept, ...(await countedIn(fleet, run)) };
   return run;
+}
+
+/** Until the journal has what was charged last. */
+const WRITTEN_MS = 5_000;
+
+/** What was counted in the end: by the clients, in the invoices, and in Redis. */
+async function countedIn(fleet: Fleet, { samples, date }: Run): Promise<Omit<Ending, 'thresholdsKept'>> {
+  await setTimeout(WRITTEN_MS);
+  const [csv = ''] = await fleet.ask(`/usage/export?period=${date.slice(0, 7)}`);
+  const [usage = '{}'] = await fleet.ask(`/usage/organizations/${BUSIEST_ORGANIZATION}`);
+  const metrics = await fleet.ask('/metrics');
+  const invoiced = invoicedPoints(csv);
+  const { buckets } = JSON.parse(usage) as { buckets: { name: string; used: number }[] };
+  const slots = metrics.flatMap((text) => [...text.matchAll(/^weir_requests_in_flight\{.*\} (\d+)$/gm)]);
+  const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, number) => total + number, 0);
+  return {
+    points: { answered: sum(samples.map(({ seen }) => seen.points)), invoiced: sum(invoiced.values()) },
+    busiest: {
+      invoiced: invoiced.get(BUSIEST_ORGANIZATION) ?? 0,
+      inRedis: buckets.find(({ name }) => name === 'organization-month')?.used ?? 0,
+    },
+    slots: sum(slots.map(([, count]) => Number(count))),
+  };
+}
+
+/** Points by owner, in an export of invoices. */
+function invoicedPoints(csv: string): Map<string, number> {
+  const [head = '', ...lines] = csv.trim().split('\r\n');
+  const [owner, points] = ['owner', 'points'].map((name) => head.split(',').indexOf(name));
+  const sums = new Map<string, number>();
+  for (const line of lines) {
+    const fields = line.split(',');
+    const id = fields[owner ?? -1] ?? '';
+    sums.set(id, (sums.get(id) ?? 0) + Number(fields[points ?? -1]));
+  }
+  return sums;
 }
 
 async function sampleUntil(over: AbortSignal, run: Run, sample: () => Promise<void>): Promise<void> {
@@ -95,6 +154,7 @@ async function sampleNow(
   return {
     seconds: (Date.now() - startMs) / 1000,
     load: loadavg()[0] ?? 0,
+    heapMb: (await fleet.heapBytes()) / 2 ** 20,
     redisMb: (await redis.residentBytes()) / 2 ** 20,
     replicas: fleet.replicas.map(({ slot, program: { pid } }) => ({
       name: slot.name,
@@ -134,6 +194,7 @@ async function disturb(kind: EventKind, limits: Limits, fleet: Fleet, redis: Rep
   if (kind === 'reload') await fleet.changeLimits(limits);
   else if (kind === 'deploy') await fleet.deploy();
   else if (kind === 'failover') await redis.failOver();
+  else if (kind === 'loss') await redis.loseEverything();
   else await fleet.kill();
 }
 
