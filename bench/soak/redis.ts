@@ -46,7 +46,7 @@ export async function startReplicatedRedis(): Promise<ReplicatedRedis> {
     async loseEverything() {
       await Promise.all([primary.kill(), replica.kill()]);
       await pause(SILENT_MS);
-      await primary.start();
+      await primary.start([]);
       await replica.start(['--replicaof', '127.0.0.1', `${primary.port}`, '--repl-diskless-sync-delay', '0']);
       await untilReplicating(replica);
     },

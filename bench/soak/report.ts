@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { percentile } from '../lab/turns.ts';
 import { table, thousands } from '../report/section.ts';
+import { ACCOUNTS } from './fleet.ts';
 import { type EventKind, type Run, type Sample, unexplainedFailures } from './run.ts';
 import { slopeOf } from './slope.ts';
 
@@ -33,6 +34,7 @@ export function linesOf(run: Run, summaryFile: string): string[] {
   const unexplained = unexplainedFailures(run).length;
   const settled = samples.filter((sample) => sample.seconds >= seconds / 12);
   const slope = slopeOf(settled.map((sample) => [sample.seconds / 3600, stays(sample)?.residentMb ?? 0]));
+  const heapSlope = slopeOf(settled.map((sample) => [sample.seconds / 3600, sample.heapMb]));
   const rows: readonly (readonly [string, string])[] = [
     ['requests', thousands(sum((seen) => seen.requests))],
     [
@@ -68,6 +70,10 @@ export function linesOf(run: Run, summaryFile: string): string[] {
       `${slope.perUnit.toFixed(1)} ± ${slope.within.toFixed(1)}`,
     ],
     [
+      'slope of its heap after a forced collection, likewise',
+      `${heapSlope.perUnit.toFixed(1)} ± ${heapSlope.within.toFixed(1)}`,
+    ],
+    [
       'its open handles: then, at the end, most',
       `${stays(first)?.handles}, ${stays(last)?.handles}, ${most((sample) => stays(sample)?.handles ?? 0)}`,
     ],
@@ -81,17 +87,39 @@ export function linesOf(run: Run, summaryFile: string): string[] {
       `${count('failover')}; ${slowest('failover')} s`,
     ],
     ['replicas killed; slowest until replaced', `${count('kill')}; ${slowest('kill')} s`],
+    [
+      'losses of all that Redis has; slowest until it has a replica',
+      `${count('loss')}; ${slowest('loss')} s`,
+    ],
+    ...countedRows(run.ended),
   ];
   return [
     `${run.date.slice(0, 16).replace('T', ' ')} UTC, ${minutes(reached)} minutes at ${rate} requests/s, ${run.hardware}, Node ${run.node}.`,
     'Three replicas behind HAProxy, which repeats no request, and a Redis with a replica and a Sentinel. One replica of Weir stays; deploys replace',
     'the other two while requests arrive, and one of these is killed at times.',
-    'Most Accounts stay below their limits; one sends five times its own, and one Organization almost twice its own.',
+    `Of ${thousands(ACCOUNTS)} Accounts, most stay below their limits. One Account and one Organization send more, and one Account asks for slow answers.`,
+    'A tenth of the requests has a cost that is settled. The points of a month are in a journal.',
     outcomeOf(run, reached, summaryFile),
     '',
     ...table(['', ':'], rows),
     '',
     '![Latency, load, memory and handles over time](results/soak.svg)',
+  ];
+}
+
+function countedRows(ended: Run['ended']): readonly (readonly [string, string])[] {
+  if (ended === undefined) return [];
+  const { points, busiest, slots } = ended;
+  return [
+    [
+      "points of this month, by the clients' answers; in the invoices",
+      `${thousands(points.answered)}; ${thousands(points.invoiced)}`,
+    ],
+    [
+      "the busiest Organization's: in the invoices; in Redis",
+      `${thousands(busiest.invoiced)}; ${thousands(busiest.inRedis)}`,
+    ],
+    ['slots that are taken although no request runs', `${slots}`],
   ];
 }
 

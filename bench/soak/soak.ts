@@ -28,7 +28,7 @@ const LIMITS: readonly [Limits, Limits] = [
   { account: 25, organization: 50 },
 ];
 const EVENTS = ['reload', 'deploy', 'failover', 'kill', 'loss'] as const;
-const RATE = 40;
+const RATE = 300;
 
 /** Events in a run, as long as there are 15 seconds from one to the next. */
 const EVENT_COUNT = 24;
