@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { findProgram } from '../lab/machine.ts';
@@ -16,6 +17,23 @@ process.once('exit', () => {
 export interface Sample {
   readonly metric: string;
   readonly data: { readonly time: string; readonly value: number; readonly tags: Record<string, string> };
+}
+
+/** What a script writes to the file that SUMMARY names. */
+export interface Summary {
+  readonly metrics: Readonly<
+    Record<
+      string,
+      {
+        readonly values: Readonly<Record<string, number>>;
+        readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>>;
+      }
+    >
+  >;
+}
+
+export function readSummary(file: string): Summary {
+  return JSON.parse(readFileSync(file, 'utf8'));
 }
 
 /** The samples that are worth parsing: k6 prints a dozen for each request. */

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { weir } from '../contestants/weir.ts';
@@ -7,7 +6,7 @@ import { residentBytes } from '../lab/process-table.ts';
 import type { Limits } from '../load/two-buckets.ts';
 import { resultFile, table } from '../report/section.ts';
 import { FullestSeconds } from './fullest-seconds.ts';
-import { runK6 } from './k6.ts';
+import { readSummary, runK6 } from './k6.ts';
 
 const ACCOUNTS = 100;
 
@@ -93,9 +92,7 @@ async function runScript(bench: Bench, name: string, limits: Limits): Promise<st
 
 /** What k6's summary in a file says of the script's pace: `sent` is the share of the requests that it did not leave out. */
 function figuresOf(summary: string): { readonly timesAsLong: number | undefined; readonly sent: number } {
-  const { metrics } = JSON.parse(readFileSync(summary, 'utf8')) as {
-    metrics: Record<string, { values: Record<string, number> } | undefined>;
-  };
+  const { metrics } = readSummary(summary);
   const value = (metric: string, field: string) => metrics[metric]?.values[field];
   const [through, straight] = [value('through_ms', 'med'), value('straight_ms', 'med')];
   const [iterations = 0, dropped = 0] = [value('iterations', 'count'), value('dropped_iterations', 'count')];

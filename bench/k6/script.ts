@@ -11,6 +11,7 @@ const UPSTREAM = __ENV.UPSTREAM ?? 'http://127.0.0.1:3000';
 const ORGANIZATION_LIMIT = Number(__ENV.ORGANIZATION_LIMIT ?? 4 * LIMIT);
 /** By then the gateway must have found Redis again: it probes once a second at most. */
 const BACK = 0.8;
+/** By then the gateway's code has been compiled. */
 const WARM = 0.5;
 
 const WRITES = [
@@ -38,7 +39,7 @@ function soakRequest(): Sent {
   if (place < 2) return { account: HOT_ACCOUNT };
   if (place < 4) return { account: FIRST_OF_HOT_ORGANIZATION + ((2 * round + place) % 10) };
   if (place === 4) return { account: SLOW_ACCOUNT, path: '/v3/soak/slow' };
-  const quiet = (round * 5 + place - 5) % (ACCOUNTS - FIRST_QUIET_ACCOUNT);
+  const quiet = (round * 5 + place - 5) % (ACCOUNTS - FIRST_QUIET_ACCOUNT + 1);
   const request = { account: FIRST_QUIET_ACCOUNT + quiet };
   return place === 5 ? { ...request, path: '/v3/soak/cost', cost: 2 } : request;
 }
@@ -60,10 +61,7 @@ function steadily(rate: number, maxVUs: number, preAllocatedVUs = maxVUs / 2): S
   return { executor: 'constant-arrival-rate', rate, duration, preAllocatedVUs, maxVUs };
 }
 
-/**
- * How long the same request takes at the upstream directly and through Weir, in ms, one after the other. The runner compares them. They
- * begin when the program has been compiled.
- */
+/** How long the same request takes at the upstream directly and through Weir, in ms, one after the other. The runner compares them. */
 const straight = new Trend('straight_ms');
 const through = new Trend('through_ms');
 

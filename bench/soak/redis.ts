@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { startSentinel } from '../../test/fixtures/redis-sentinel.ts';
+import { argsOfReplica, startSentinel } from '../../test/fixtures/redis-sentinel.ts';
 import type { RedisServer } from '../../test/fixtures/redis-server.ts';
 
 /**
@@ -47,7 +47,7 @@ export async function startReplicatedRedis(): Promise<ReplicatedRedis> {
       await Promise.all([primary.kill(), replica.kill()]);
       await pause(SILENT_MS);
       await primary.start([]);
-      await replica.start(['--replicaof', '127.0.0.1', `${primary.port}`, '--repl-diskless-sync-delay', '0']);
+      await replica.start(argsOfReplica(primary));
       await untilReplicating(replica);
     },
     stop,

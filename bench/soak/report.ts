@@ -1,16 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
+import { readSummary } from '../k6/k6.ts';
 import { percentile } from '../lab/turns.ts';
 import { table, thousands } from '../report/section.ts';
 import { ACCOUNTS } from './fleet.ts';
 import { type EventKind, type Run, type Sample, unexplainedFailures } from './run.ts';
 import { slopeOf } from './slope.ts';
-
-/** What k6's summary says of its thresholds. */
-interface Summary {
-  readonly metrics: Readonly<
-    Record<string, { readonly thresholds?: Readonly<Record<string, { readonly ok: boolean }>> }>
-  >;
-}
 
 /** The lines of the soak's section. `summaryFile` is k6's. */
 export function linesOf(run: Run, summaryFile: string): string[] {
@@ -134,7 +128,7 @@ function outcomeOf({ ended, seconds }: Run, reachedSeconds: number, summaryFile:
 
 /** By k6's summary: `dropped_iterations rate<0.5`. */
 function brokenThresholds(summaryFile: string): string[] {
-  const { metrics }: Summary = JSON.parse(readFileSync(summaryFile, 'utf8'));
+  const { metrics } = readSummary(summaryFile);
   return Object.entries(metrics).flatMap(([name, { thresholds = {} }]) =>
     Object.entries(thresholds).flatMap(([rule, { ok }]) => (ok ? [] : [`\`${name}: ${rule}\``])),
   );

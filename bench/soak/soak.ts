@@ -35,8 +35,8 @@ const EVENT_COUNT = 24;
 const LEAST_SECONDS = 15;
 
 /**
- * Soaks three replicas behind one entry: limits change, replicas are replaced and killed, Redis fails over and loses everything, in turn. With the path of a
- * `soak.json` as its word, reports on an earlier run.
+ * Soaks three replicas behind one entry: limits change, replicas are replaced and killed, Redis fails over and loses everything, in turn.
+ * With the path of a `soak.json` as its word, reports on an earlier run.
  */
 export async function soak(bench: Bench): Promise<readonly string[]> {
   const [file] = bench.words;

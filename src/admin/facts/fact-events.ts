@@ -75,7 +75,7 @@ function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
   const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
   changes.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed', live.atMs);
   const raised = isRemoved ? undefined : raisedLimit(live, buckets);
-  if (raised !== undefined) changes.error({ ...raised }, 'live-limit.raised', live.atMs);
+  if (raised !== undefined) changes.error(raised, 'live-limit.raised', live.atMs);
 }
 
 function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {

@@ -111,29 +111,30 @@ export class IdIndex {
     const count = entries.length / ENTRY_BYTES;
     const names = new Float64Array(count);
     const pages = new Map<number, Page>();
-    let [name, page]: [number, Page] = [0, { length: 0, bytes: NONE }];
+    // Where there is one page, all entries are on it.
+    let [lastName, lastPage]: [number, Page] = [0, { length: 0, bytes: NONE }];
     const pageOf = (index: number) => {
-      if (names[index] === name) return page;
-      name = names[index] ?? 0;
-      page = pages.get(name) ?? { length: 0, bytes: NONE };
-      pages.set(name, page);
-      return page;
+      if (names[index] === lastName) return lastPage;
+      lastName = names[index] ?? 0;
+      lastPage = pages.get(lastName) ?? { length: 0, bytes: NONE };
+      pages.set(lastName, lastPage);
+      return lastPage;
     };
     for (let index = 0; index < count; index++) {
       names[index] = nameOf(entries.readUInt32BE(index * ENTRY_BYTES));
       pageOf(index).length += ENTRY_BYTES;
     }
-    for (const one of pages.values()) {
-      one.bytes = Buffer.allocUnsafe(one.length);
-      one.length = 0;
+    for (const page of pages.values()) {
+      page.bytes = Buffer.allocUnsafe(page.length);
+      page.length = 0;
     }
     for (let index = 0; index < count; index++) {
-      const { bytes } = pageOf(index);
+      const page = pageOf(index);
       const from = index * ENTRY_BYTES;
-      for (let byte = from; byte < from + ENTRY_BYTES; byte++) bytes[page.length++] = entries[byte] ?? 0;
+      for (let byte = from; byte < from + ENTRY_BYTES; byte++) page.bytes[page.length++] = entries[byte] ?? 0;
     }
-    return [...pages].map(([of, { bytes }]) => {
-      const digits = of.toString(16).slice(1);
+    return [...pages].map(([name, { bytes }]) => {
+      const digits = name.toString(16).slice(1);
       return [pageName(hour, digits, digits.length), bytes] as const;
     });
   }

@@ -43,7 +43,7 @@ export class RunningCosts {
     const { rows } = this.#buckets.limits;
     this.#buckets.replaceCosts(costliestByRow(charged, rows), rowsInPoints(charged, rows));
     const raised = raisedLimits(this.#buckets);
-    for (const one of raised.slice(0, MOST_LOGGED)) this.#log.error({ ...one }, 'live-limit.raised');
+    for (const one of raised.slice(0, MOST_LOGGED)) this.#log.error(one, 'live-limit.raised');
     if (raised.length > MOST_LOGGED)
       this.#log.error({ about: `${raised.length - MOST_LOGGED} further live limits` }, 'live-limit.raised');
   }
