@@ -82,11 +82,12 @@ const operations = closed({
 
 /**
  * A section whose entries may also name the further limits of the values. Not by `patternProperties`, which would apply to `until` and
- * `plan` as well.
+ * `plan` as well. `periodStartsOn` is no name of a row.
  */
 function withFurtherLimits(section: TSchema): TSchema {
   const [[key, entry] = ['', {}]] = Object.entries(asNode(section).patternProperties ?? {});
-  const further = { propertyNames: { pattern: ROW_NAME }, additionalProperties: anyLimit };
+  const names = { anyOf: [{ pattern: ROW_NAME }, { enum: Object.keys(asNode(entry).properties ?? {}) }] };
+  const further = { propertyNames: names, additionalProperties: anyLimit };
   return { ...section, patternProperties: { [key]: { ...entry, ...further } } } as TSchema;
 }
 

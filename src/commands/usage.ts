@@ -97,12 +97,14 @@ function cellsOf(counts: { readonly points: number; readonly requests: number; r
 
 function bucketRow(bucket: BucketUsage): readonly string[] {
   const { limit, counts, used, remaining, nextPointsAfterSeconds, resetAfterSeconds } = bucket;
+  // A period ends even if nothing was used in it.
+  const fullAfterSeconds = used === 0 ? 0 : resetAfterSeconds;
   return [
     bucket.bucket,
     `${limit}${counts === 'points' ? '' : ` ${unitOf(counts)}`}${windowText(bucket)}`,
     shown(used),
     shown(remaining),
-    ...(counts === 'concurrent' ? ['–', '–'] : [nextPointsAfterSeconds, resetAfterSeconds].map(waitText)),
+    ...(counts === 'concurrent' ? ['–', '–'] : [nextPointsAfterSeconds, fullAfterSeconds].map(waitText)),
     sourceOf(bucket),
   ];
 }

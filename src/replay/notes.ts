@@ -1,6 +1,6 @@
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { type Calendar, calendarOf } from '../domain/limits/calendar.ts';
-import { furtherRows } from '../domain/limits/rows.ts';
+import { furtherRows, type LimitRow } from '../domain/limits/rows.ts';
 import { counted, shownCount } from '../domain/shown.ts';
 import type { OperationFinder } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
@@ -30,8 +30,11 @@ export function notesOn(circumstances: Circumstances): readonly string[] {
     latenessNote(circumstances.replay),
     resolutionNote(circumstances),
     costNote(circumstances),
-    windowNote(circumstances.replay),
-    periodNote(circumstances.replay),
+    ...coverageNotes(
+      circumstances.replay,
+      circumstances.replay.limits.rows,
+      'the replay may refuse too little',
+    ),
     concurrentNote(circumstances.replay),
     selectionNote(circumstances),
     neverFitsNote(circumstances.replay),
@@ -110,28 +113,40 @@ function costNote({ findOperation, hasLoggedCosts }: Circumstances): string | un
   return 'Each request costs 1 point: name an OpenAPI document with --operations, or settings with --config, for other costs.';
 }
 
-/** A log that is shorter than a window shows only how the window begins to fill. */
-function windowNote({ fromUs, toUs, limits: { rows } }: Replay): string | undefined {
-  if (fromUs === undefined || toUs === undefined) return undefined;
+const US_PER_MS = 1_000;
+
+/**
+ * What a log cannot show of long limits: one that is shorter than a window shows only how the window begins to fill, and one rarely begins
+ * where a period does.
+ */
+export function coverageNotes(
+  { fromUs, toUs }: Pick<Replay, 'fromUs' | 'toUs'>,
+  rows: readonly LimitRow[],
+  consequence: string,
+): readonly string[] {
+  if (fromUs === undefined || toUs === undefined) return [];
   const seconds = (toUs - fromUs) / US_PER_SECOND;
   const longer = rows
     .filter(({ windowSeconds, period }) => period === undefined && windowSeconds > seconds)
     .map(({ name }) => name);
-  if (longer.length === 0 || seconds < 1) return undefined;
-  return `The log is shorter than the window of ${longer.join(', ')}: a longer log can fill it further, so the replay may refuse too little.`;
-}
-
-const US_PER_MS = 1_000;
-
-/** A log rarely begins where a period does. */
-function periodNote({ fromUs, toUs, limits: { rows } }: Replay): string | undefined {
-  if (fromUs === undefined || toUs === undefined) return undefined;
-  const [fromMs, toMs] = [fromUs / US_PER_MS, toUs / US_PER_MS];
-  const names = rows
-    .filter(({ period }) => period !== undefined && !hasWholePeriod(calendarOf(period), fromMs, toMs))
+  const partial = rows
+    .filter(
+      ({ period }) =>
+        period !== undefined && !hasWholePeriod(calendarOf(period), fromUs / US_PER_MS, toUs / US_PER_MS),
+    )
     .map(({ name }) => name);
-  if (names.length === 0) return undefined;
-  return `The log has no whole period of ${names.join(', ')}: what was used before it began and would be used after it ended is unknown, so the replay may refuse too little.`;
+  return [
+    ...(longer.length > 0 && seconds >= 1
+      ? [
+          `The log is shorter than the window of ${longer.join(', ')}: a longer log can fill it further, so ${consequence}.`,
+        ]
+      : []),
+    ...(partial.length > 0
+      ? [
+          `The log has no whole period of ${partial.join(', ')}: what was used before it began and would be used after it ended is unknown, so ${consequence}.`,
+        ]
+      : []),
+  ];
 }
 
 function hasWholePeriod(calendar: Calendar, fromMs: number, toMs: number): boolean {

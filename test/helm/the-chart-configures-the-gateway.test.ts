@@ -262,7 +262,7 @@ describeChart('a change of values', () => {
 });
 
 describeChart('values that are wrong', () => {
-  it('further limits, plans and their ends are not wrong', () => {
+  it('further limits, plans, their ends and the days on which months begin are not wrong', () => {
     const values = [
       'identity.static.existingSecret=identities',
       'upstream.url=http://upstream',
@@ -272,7 +272,13 @@ describeChart('values that are wrong', () => {
       'limits.plans.pro.account-minute=9',
       'limits.accounts.acct_1.plan=pro',
       'limits.accounts.acct_1.until=2030-01-31',
+      'limits.limits.month.per=organization',
+      'limits.limits.month.points=9000000000000000',
+      'limits.limits.month.period=month',
+      'limits.accounts.acct_2.periodStartsOn=3',
       'limits.organizations.org_1.account-minute=none',
+      'limits.organizations.org_1.periodStartsOn=31',
+      'limits.principals.person_1.periodStartsOn=1',
     ];
     expect(refusal({ set: values })).toBe('');
   });
@@ -282,6 +288,7 @@ describeChart('values that are wrong', () => {
     ['limits.defaults.account-read=none', "at '/limits/defaults/account-read'", 'want integer'],
     ['limits.accounts.a.account-read=x', "at '/limits/accounts/a/account-read'", 'want integer'],
     ['limits.organizations.o.organisation-read=5', "at '/limits/organizations/o'", 'organisation-read'],
+    ['limits.organizations.o.periodStartsOn=32', "at '/limits/organizations/o/periodStartsOn'", 'maximum'],
     ['limits.plans.pro.acount-read=5', "at '/limits/plans/pro'", 'acount-read'],
     ['limits.windowSeconds=0', "at '/limits/windowSeconds'", 'minimum'],
     ['identity.kind=ldap', "at '/identity/kind'", 'static'],

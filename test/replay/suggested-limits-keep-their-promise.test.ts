@@ -164,6 +164,7 @@ accounts: { no: { quota: 500, periodStartsOn: 3 } }
     files['base.yaml'],
   );
   expect(code, stderr).toBe(0);
+  expect(stdout).toMatch(/# The log has no whole period of quota: .*, so these limits may be too low\./);
   const suggested = parseLimits(stdout, 'suggested.yaml');
   expect(suggested.rows.find(({ name }) => name === 'quota')?.period).toMatchObject({
     unit: 'month',

@@ -181,7 +181,7 @@ bounds of 1 and 1000.
 {{- range $section := list "accounts" "organizations" "addresses" "principals" "plans" -}}
 {{- range $owner, $entry := default dict (index $limits $section) -}}
 {{- range $name, $_ := default dict $entry -}}
-{{- if not (or (hasKey $further $name) (has $name (list "until" "plan")) (regexMatch "^(account|organization|person|address)-(read|write)$" $name)) -}}
+{{- if not (or (hasKey $further $name) (has $name (list "until" "plan" "periodStartsOn")) (regexMatch "^(account|organization|person|address)-(read|write)$" $name)) -}}
 {{- fail (printf "at '/limits/%s/%s': '%s' is neither a bucket nor one of limits.limits" $section $owner $name) -}}
 {{- end -}}
 {{- end -}}

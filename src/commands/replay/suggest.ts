@@ -4,6 +4,7 @@ import { counted, shownTime } from '../../domain/shown.ts';
 import { CommandError } from '../../process/failure.ts';
 import type { ReadLogOptions } from '../../replay/input/read-log.ts';
 import { readLog } from '../../replay/input/read-log.ts';
+import { coverageNotes } from '../../replay/notes.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
 import type { LimitsText } from '../../replay/suggest/limits-yaml.ts';
@@ -47,6 +48,7 @@ export async function suggestedLimits(options: SuggestOptions): Promise<LimitsTe
       : []),
     ...(tally.unreadable > 0 ? [`${counted(tally.unreadable, 'line')} could not be read.`] : []),
     ...refusalRemark(demand, retries),
+    ...coverageNotes(demand, base.rows, 'these limits may be too low'),
   ];
   const { requests } = demand;
   return { suggestion, base, baseName, mostRefused, confidence, requests, remarks };

@@ -34,10 +34,13 @@ export interface Reportable {
   readonly policy: string;
 }
 
+/** An Integer of a structured field has at most 15 digits (RFC 9651 section 3.3.1). A parser drops the whole field for a longer one. */
+const MOST_IN_FIELD = 999_999_999_999_999;
+
 export function policyText(items: readonly ReportedLimit[]): string {
   return items
     .slice(0, MOST_HEADER_ITEMS)
-    .map((item) => `"${item.headerName}";q=${item.limit};${unitOf(item)}`)
+    .map((item) => `"${item.headerName}";q=${Math.min(item.limit, MOST_IN_FIELD)};${unitOf(item)}`)
     .join(', ');
 }
 
@@ -88,7 +91,7 @@ export function rateLimitFields(
 
 /** When requests in flight will end is unknown. */
 function itemText(bucket: ReportedBucket, { remaining, resetAfterUs }: BucketState): string {
-  const left = `"${bucket.headerName}";r=${remaining}`;
+  const left = `"${bucket.headerName}";r=${Math.min(remaining, MOST_IN_FIELD)}`;
   return isConcurrent(bucket) ? left : `${left};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
 }
 
