@@ -129,6 +129,17 @@ export const STUDIES: readonly Study[] = [
     run: async (bench) => (await import('./scale/scale.ts')).measureScale(bench),
   },
   {
+    name: 'pauses',
+    measures:
+      'what the slowest requests wait at half load, with one Account and with 200,000, beside the plain proxy',
+    section: [`pauses-node${NODE}`, `Pauses, Node ${NODE}`],
+    rounds: [12, 2],
+    seconds: [4, 2],
+    minutes: 12,
+    nodes: [24, 20],
+    run: async (bench) => (await import('./studies/pauses.ts')).measurePauses(bench),
+  },
+  {
     name: 'journal',
     measures:
       'how long counts of 1,000,000 owners are missing after Redis was emptied, and CPU of the journal; `recovery` or `cpu` chooses',

@@ -27,7 +27,6 @@ interface Answer {
 }
 
 const options: ArrivalOptions = JSON.parse(process.argv[2] ?? '{}');
-const requests = Array.from({ length: options.accounts }, (_, index) => requestOf(index + 1, options.path));
 const idle: Line[] = [];
 const waiting: number[] = [];
 const answers: Answer[] = [];
@@ -89,7 +88,7 @@ function arrive(dueMs: number): void {
 
 function send(line: Line, dueMs: number): void {
   line.dueMs = dueMs;
-  line.socket.write(requests[sent % requests.length] ?? '');
+  line.socket.write(requestOf((((options.before ?? 0) + sent) % options.accounts) + 1, options.path));
 }
 
 function tick(): Promise<void> {

@@ -10,6 +10,8 @@ export interface ArrivalOptions {
   readonly path: string;
   readonly connections: number;
   readonly accounts: number;
+  /** The requests begin with the Account after this one. Default: 0. */
+  readonly before?: number;
   /** Sent at the first phase's rate before anything is measured; 0 for none. */
   readonly warmUpSeconds: number;
   /** Rates in requests per second, one after the other. */
