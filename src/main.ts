@@ -15,8 +15,7 @@ const program = new Command('weir')
   .description(description)
   .version(version)
   // Commander omits the styles where the output is not a terminal or NO_COLOR is set.
-  .configureHelp({ styleTitle: (title) => styleText('bold', title, { validateStream: false }) })
-  .showHelpAfterError('(weir --help lists the commands)');
+  .configureHelp({ styleTitle: (title) => styleText('bold', title, { validateStream: false }) });
 program
   .command('init')
   .description('write weir.yaml, limits.yaml and identities.yaml for an API')

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import type { JSONWebKeySet } from 'jose';
 import { identityFindings, proxyFindings } from './checks/findings.ts';
 import { CertificateFiles } from './files/certificates.ts';
@@ -28,7 +29,8 @@ export interface SettingsReading {
 
 /** Reads weir.yaml. Throws a ConfigError only if the file cannot be read or is not YAML. */
 export function readSettings(path: string, env: Environment): SettingsReading {
-  const text = readText(path, 'weir init writes one; --config names another file');
+  const hint = `${existsSync(path) ? '' : 'weir init writes one; '}--config names another file`;
+  const text = readText(path, hint);
   const { value, place, problems, invalid } = examine(settingsSchema, text, path, env);
   const sections = isMapping(value) ? Object.entries(value).filter(([name]) => !invalid.has(name)) : [];
   const valid = withDecisionsPort(resolveFiles(settingsSchema, Object.fromEntries(sections), path));

@@ -81,7 +81,9 @@ describe('weir', () => {
     const { code, stderr } = await runWeirHere(['start', '--prot', '80']);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^error: unknown option '--prot'\n\(Did you mean --port\?\)/),
+      expect.stringMatching(
+        /^error: unknown option '--prot'\n\(Did you mean --port\?\)\n\(weir start --help lists its arguments and options\)\n/,
+      ),
     ]);
   });
 

@@ -35,8 +35,13 @@ const OUTPUT: OutputConfiguration = {
   },
 };
 
-/** Makes a command and its subcommands write as all else does. */
-export function writeSafely(command: Command): void {
-  command.configureOutput(OUTPUT);
-  for (const subcommand of command.commands) writeSafely(subcommand);
+/**
+ * Makes a command and its subcommands write as all else does. Each error names the help of its own command.
+ *
+ * @param name such as `weir limit set`
+ */
+export function writeSafely(command: Command, name = command.name()): void {
+  const lists = command.commands.length > 0 ? 'the commands' : 'its arguments and options';
+  command.configureOutput(OUTPUT).showHelpAfterError(`(${name} --help lists ${lists})`);
+  for (const subcommand of command.commands) writeSafely(subcommand, `${name} ${subcommand.name()}`);
 }

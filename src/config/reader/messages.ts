@@ -42,7 +42,9 @@ export function described(value: unknown, schema: SchemaNode): string {
   if (Array.isArray(value)) return 'a list';
   if (isMapping(value)) return 'a mapping';
   if (schema.secret)
-    return typeof value === 'string' ? 'another text, which is a secret and not shown' : `a ${typeof value}`;
+    return typeof value === 'string'
+      ? 'something else, which is not shown because it is a secret'
+      : `a ${typeof value}`;
   const text = typeof value === 'string' ? JSON.stringify(maskUrl(value)) : String(value);
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }

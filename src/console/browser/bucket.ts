@@ -105,11 +105,7 @@ function unknownText(readAtMs: number | undefined): string {
 function limitText({ limit, counts, windowSeconds, period }: BucketUsage): string {
   if (counts === 'concurrent') return `of ${shownCount(limit)} requests at a time left`;
   if (period !== undefined) return `of ${shownCount(limit)} ${counts} left, per\u00a0${period.unit}`;
-  return `of ${shownCount(limit)} ${counts} left, per\u00a0${unbroken(duration(windowSeconds * 1_000))}`;
-}
-
-function unbroken(text: string): string {
-  return text.replaceAll(' ', '\u00a0');
+  return `of ${shownCount(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
 }
 
 function returnsText(bucket: BucketUsage): string {
@@ -123,7 +119,7 @@ function returnsText(bucket: BucketUsage): string {
 
 function seconds(value: number | null): string {
   if (value === null) return '–';
-  return value < 10 ? `${value.toFixed(1)} s` : duration(value * 1_000);
+  return value < 10 ? `${Math.max(0.1, value).toFixed(1)} s` : duration(value * 1_000);
 }
 
 const SOURCES = { default: 'Default', plan: 'Plan', override: 'Override', live: 'Live limit' };

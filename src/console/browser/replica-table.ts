@@ -3,7 +3,7 @@ import { counted, shownCount } from '../../domain/shown.ts';
 import { duration, milliseconds, percent, short } from '../format.ts';
 import { isEnding, type Level } from './headline.ts';
 import { commonLimits, shortVersion } from './overview.ts';
-import { byId, element, icon, remark } from './widgets/dom.ts';
+import { byId, element, icon, remark, unbroken } from './widgets/dom.ts';
 import { sinceText } from './widgets/figures.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
@@ -25,7 +25,7 @@ function marked<T>(markOf: (value: T) => readonly [level: Level | undefined, tex
         const mark = `${level} ${text}`;
         if (node.dataset.mark === mark) return;
         node.dataset.mark = mark;
-        node.replaceChildren(...(level === undefined ? [] : [icon(level)]), text);
+        node.replaceChildren(...(level === undefined ? [] : [icon(level)]), unbroken(text));
       },
     };
   };

@@ -40,6 +40,8 @@ export interface Limits extends OverrideMaps {
   readonly rows: readonly LimitRow[];
   /** The limit of each row for owners without another one. */
   readonly defaults: RowLimits;
+  /** The contract's buckets that the file leaves out: their defaults are Weir's. */
+  readonly unwritten: readonly string[];
   /** By name. */
   readonly plans: ReadonlyMap<string, RowLimits>;
 }

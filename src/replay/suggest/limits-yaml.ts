@@ -52,8 +52,8 @@ function confidenceLines({ limits }: Suggestion, confidence: number): readonly s
   return [meaning, `# ${needed}. Fewer days, n, give n / (n + 1), and less than a day gives none.`];
 }
 
-function defaultComment({ name, scope }: LimitRow, { baseName, suggestion }: LimitsText): string {
-  const kept = `kept from ${baseName}`;
+function defaultComment({ name, scope }: LimitRow, { base, baseName, suggestion }: LimitsText): string {
+  const kept = base.unwritten.includes(name) ? "Weir's default" : `kept from ${baseName}`;
   const { many: noun } = scopeNamed(scope);
   if (noun === undefined) return kept;
   const needed = suggestion.limits.filter(({ stats }) => stats.name === name).map(({ limit }) => limit);

@@ -19,7 +19,7 @@ it('an outage of the store that is over is the red headline of every console, un
   for (const page of pages)
     await expect
       .poll(() => headlineOf(page), SOON)
-      .toMatch(/^Lost: the store at 3 replicas on \d+ \w+, \d+:\d+, for \d+ s/);
+      .toMatch(/^Lost: the store at 3 replicas on \d+ \w+, \d+:\d+, for \d+\u00a0s/);
 
   const [page] = pages;
   await page.locator('.summary').getByRole('button', { name: 'Seen…' }).click();

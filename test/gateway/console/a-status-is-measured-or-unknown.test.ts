@@ -76,5 +76,5 @@ it('while Redis is away, the console says by how many replicas limits are divide
   await redis.kill();
   await expect
     .poll(() => page.locator('#replicas tbody').textContent(), SOON)
-    .toMatch(/redis down \(disconnected\): 1\/2 of each limit, for 2 replicas counted \d+ s ago/);
+    .toMatch(/redis down \(disconnected\): 1\/2 of each limit, for 2 replicas counted \d+\u00a0s ago/);
 });

@@ -49,7 +49,7 @@ it('an Account that is refused everything is among the first ten, although it ha
   await page.locator('#window input[value="10m"]').check();
   const rows = page.locator('#accounts tbody tr');
   await expect.poll(() => rows.count(), SOON).toBe(10);
-  await expect.poll(() => rows.last().textContent(), SOON).toMatch(/^acct_n0 blocked.*3 · 100 %$/);
+  await expect.poll(() => rows.last().textContent(), SOON).toMatch(/^acct_n0 blocked.*3 · 100\u00a0%$/);
 });
 
 it('with the memory store the console offers no revocations, and asks for none', async () => {

@@ -59,9 +59,9 @@ it('a flood, an empty Organization, a leaked token, a doubled limit and price, a
 
   // A flood: 20 of 60 reads fit the limit of Account acct_3.
   expect(await send(replicas, 60, { token: 'lonely' })).toEqual({ 200: 20, 429: 40 });
-  await expect.poll(() => text('#headline'), TEN_SECONDS).toMatch(/^acct_3 causes 100 % of refusals: /);
+  await expect.poll(() => text('#headline'), TEN_SECONDS).toMatch(/^acct_3 causes 100\u00a0% of refusals: /);
   const flooded = page.locator('#accounts tbody tr', { hasText: 'acct_3' });
-  await expect.poll(() => flooded.locator('td').last().textContent(), TEN_SECONDS).toBe('40 · 67 %');
+  await expect.poll(() => flooded.locator('td').last().textContent(), TEN_SECONDS).toBe('40 · 67\u00a0%');
   await expect
     .poll(() => printed(() => top({ url, window: '10m', once: true })), TEN_SECONDS)
     .toMatch(/3 replicas, by refused, then points\n\nAccount.*\nacct_3 +20 +60 +40\n/);

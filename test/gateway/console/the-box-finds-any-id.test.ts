@@ -44,7 +44,7 @@ it('the box explains a refused request', async () => {
   await page.keyboard.press('Enter');
   await expect
     .poll(() => page.locator('#owner').textContent(), SOON)
-    .toMatch(/had used 20 of 20 points in 1 min \(account-read\).*The limit of 20 is the default/);
+    .toMatch(/had used 20 of 20 points in 1\u00a0min \(account-read\).*The limit of 20 is the default/);
   const cells = page.locator('#owner table tbody td');
   await expect.poll(() => cells.allTextContents(), SOON).toEqual(['reportRead', 'svc_1', '2', '20']);
   expect(messages).toEqual([]);

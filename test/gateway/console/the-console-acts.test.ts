@@ -16,7 +16,7 @@ it('a limit that is raised on the page is in the next response, and removed agai
   const dialog = page.locator('#dialog');
   await dialog.getByLabel('Points per window').fill('700');
   expect(await dialog.locator('.sentence').textContent()).toBe(
-    'account-read of acct_1: 700 points instead of 20, at every replica, for 1 h.',
+    'account-read of acct_1: 700 points instead of 20, at every replica, for 1\u00a0h.',
   );
   await dialog.getByLabel('Your name').fill('alice');
   const set = dialog.getByRole('button', { name: 'Set the limit' });
@@ -87,7 +87,7 @@ it('an Account that is blocked on the page is refused, until it is unblocked', a
   await page.getByRole('button', { name: 'Block…' }).click();
   const dialog = page.locator('#dialog');
   expect(await dialog.locator('.sentence').textContent()).toBe(
-    'Every request of account acct_1 gets a 429 at every replica, for 1 h.',
+    'Every request of account acct_1 gets a 429 at every replica, for 1\u00a0h.',
   );
   await dialog.getByLabel('Why').fill('leak');
   await dialog.getByLabel('Your name').fill('alice');

@@ -37,7 +37,8 @@ it('shows the numbers of /metrics, and loads nothing from another host', async (
   await expect.poll(() => page.locator('#facts').textContent(), SOON).toContain(facts);
   await showTenMinutes(page);
   const row = page.locator('#accounts tbody tr', { hasText: 'acct_3' });
-  await expect.poll(() => row.locator('td').last().textContent(), SOON).toBe('10 · 83 %');
+  await expect.poll(() => row.locator('td').last().textContent(), SOON).toBe('10 · 83\u00a0%');
+  expect(await row.locator('.sparkline .foot').getAttribute('d')).toMatch(/^M0 23H\d+$/);
   const reason = page.locator('#refusals tbody tr').first();
   expect(await reason.textContent()).toContain(
     '429 account-read Account acct_3 has used its 20 points per minute for reads',
@@ -141,7 +142,7 @@ it('is used with the keyboard alone', async () => {
   const chart = page.locator('#charts svg[role=img]').first();
   await chart.focus();
   await page.keyboard.press('ArrowLeft');
-  expect(await page.locator('#charts figcaption').first().textContent()).toMatch(/1 s ago/);
+  expect(await page.locator('#charts figcaption').first().textContent()).toMatch(/1\u00a0s ago/);
   await page.locator('#order input').first().focus();
   await page.keyboard.press('ArrowRight');
   expect(await page.locator('#order input[value=byRequests]').isChecked()).toBe(true);

@@ -33,7 +33,7 @@ describe('the settings of weir.yaml', () => {
 
   test('a secret of a wrong form is not shown, and the message names the form', () => {
     expect(problemsOf('admin: { token: sh0rt }')).toEqual([
-      'weir.yaml:1: admin.token: must be 16 characters or more, without spaces, is another text, which is a secret and not shown',
+      'weir.yaml:1: admin.token: must be 16 characters or more, without spaces, is something else, which is not shown because it is a secret',
     ]);
   });
 

@@ -16,6 +16,7 @@ function limitsOf(accountRead: number, untilMs?: number) {
     rows: contractRows(1),
     defaults: { 'account-read': { limit: 10, shadow: false } },
     plans: new Map(),
+    unwritten: [],
     accounts: new Map([['acct_1', { limits: { 'account-read': own } }]]),
     organizations: new Map(),
     principals: new Map(),

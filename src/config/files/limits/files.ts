@@ -83,6 +83,7 @@ export class LimitsFiles {
     const { sources = [], limits } = this.#last ?? {};
     const row = limits && rowNamed(limits, name);
     if (row === undefined || source === 'live') return undefined;
+    if (source === 'default' && limits?.unwritten.includes(name)) return undefined;
     if (source === 'default')
       return this.#placeOf(sources[0], [row.isContract ? 'defaults' : 'limits', name]);
     if (source === 'plan') return this.#placeOf(sources[0], ['plans', plan ?? '', name]);
@@ -112,7 +113,6 @@ export class LimitsFiles {
     try {
       const text = this.#source.read(file, '');
       const line = hash('sha256', text) === digest ? await findLine(text, path) : undefined;
-      // A bucket that the file leaves out has its default from the schema.
       return line === undefined ? file : `${file}:${line}`;
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;

@@ -7,13 +7,14 @@ import type {
   Overrides,
   RowLimits,
 } from '../../../domain/limits/limits.ts';
-import type { LimitRow } from '../../../domain/limits/rows.ts';
+import { CONTRACT_ROWS, type LimitRow } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 import { networkOf } from '../../../domain/network.ts';
 import { type Advice, ConfigError } from '../../problem.ts';
 import type { Finding } from '../../reader/check.ts';
 import { didYouMean } from '../../reader/messages.ts';
 import { parseAs } from '../../reader/parse.ts';
+import { isMapping } from '../../reader/schema-node.ts';
 import { idFindings } from '../identities/parse.ts';
 import { withoutRepeats } from './equal-entries.ts';
 import { namedRows, namedRowsOf, rowsOf } from './rows.ts';
@@ -33,9 +34,22 @@ export const NOTHING: Named = { rows: [], plans: [] };
 
 /** Parses limits.yaml. Throws a ConfigError with every problem. */
 export function parseLimits(text: string, file: string): Limits {
-  return parseShortened(text, (shortened) =>
-    parseAs((value: unknown) => limitsSchemaOf(namedRows(value)), shortened, file, toLimits),
-  );
+  return parseShortened(text, (shortened) => {
+    let unwritten: readonly string[] = [];
+    const schemaFor = (value: unknown) => {
+      unwritten = unwrittenDefaults(value);
+      return limitsSchemaOf(namedRows(value));
+    };
+    return parseAs(schemaFor, shortened, file, (limits, findings) => ({
+      ...toLimits(limits, findings),
+      unwritten,
+    }));
+  });
+}
+
+function unwrittenDefaults(file: unknown): readonly string[] {
+  const written = isMapping(file) && isMapping(file.defaults) ? file.defaults : {};
+  return CONTRACT_ROWS.map(({ name }) => name).filter((name) => !Object.hasOwn(written, name));
 }
 
 /** Parses an overrides file. Throws a ConfigError with every problem. */
@@ -83,7 +97,7 @@ export function bySection<T>(mapOf: (section: OverrideSection) => T): Readonly<R
   return Object.fromEntries(maps) as Record<OverrideSection, T>;
 }
 
-function toLimits(file: LimitsFile, findings: Finding[]): Limits {
+function toLimits(file: LimitsFile, findings: Finding[]): Omit<Limits, 'unwritten'> {
   const { windowSeconds, defaults, limits, plans } = file;
   const further = Object.entries(limits).map(([name, { points, requests, concurrent, shadow = false }]) => {
     const limit = points ?? requests ?? concurrent ?? 'none';

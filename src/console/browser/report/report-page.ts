@@ -1,7 +1,7 @@
 import { windowText } from '../../../domain/duration.ts';
 import { shownCount, shownShare, shownTime } from '../../../domain/shown.ts';
 import type { ReportBucket, ReportData } from '../../report/report.ts';
-import { byId, element, switchTheme } from '../widgets/dom.ts';
+import { byId, element, setText, switchTheme } from '../widgets/dom.ts';
 import { bucketTable } from './bucket-table.ts';
 import { short } from './charts.ts';
 import { timeChart } from './time-chart.ts';
@@ -31,9 +31,9 @@ function figure(name: string, value: string, more: string, style = ''): HTMLElem
 function showTotals(): void {
   const { requests, refused, shareRefused, changed, from, to, lines, unreadable } = result;
   document.title = `Weir replay: ${data.limitsName}`;
-  byId('headline').textContent = headline();
+  setText(byId('headline'), headline());
   const period = from === null || to === null ? '' : `${shownTime(from)} to ${shownTime(to)} UTC · `;
-  byId('period').textContent = `${period}${data.logNames.join(', ')} · limits of ${data.limitsName}`;
+  setText(byId('period'), `${period}${data.logNames.join(', ')} · limits of ${data.limitsName}`);
   const changeStyle =
     refused.after > refused.before ? 'worse' : refused.after < refused.before ? 'better' : '';
   const affected = buckets.filter((one) => one.refusedAfter !== one.refusedBefore).length;

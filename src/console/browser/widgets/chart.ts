@@ -194,19 +194,22 @@ export class Sparkline {
   });
   readonly #line = svgElement('path', { class: 'line', 'vector-effect': 'non-scaling-stroke' });
   readonly #area = svgElement('path', { class: 'area' });
+  readonly #foot = svgElement('path', { class: 'foot', 'vector-effect': 'non-scaling-stroke' });
 
   constructor() {
-    this.node.append(this.#area, this.#line);
+    this.node.append(this.#foot, this.#area, this.#line);
   }
 
   /**
-   * Draws the values, the newest at the right, up to `top`.
+   * Draws the values, the newest at the right, up to `top`, over a line at 0 that is as long as the width.
    *
    * @param length values that fill the width; fewer fill the right part of it
    */
   draw(values: readonly number[], length: number, top = Math.max(...values, 1)): void {
     const from = length - values.length;
-    this.node.setAttribute('viewBox', `0 0 ${Math.max(1, length - 1)} 24`);
+    const width = Math.max(1, length - 1);
+    this.node.setAttribute('viewBox', `0 0 ${width} 24`);
+    this.#foot.setAttribute('d', `M0 23H${width}`);
     const points = values.map(
       (value, index) => `${from + index} ${(23 - (22 * Math.min(value, top)) / top).toFixed(2)}`,
     );

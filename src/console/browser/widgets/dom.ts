@@ -4,6 +4,14 @@ const SVG = 'http://www.w3.org/2000/svg';
 
 type Attributes = Readonly<Record<string, string | number | boolean | undefined>>;
 
+/** A space between a figure and its unit, where a line must not break. */
+const BEFORE_UNIT = /(?<=[\d?–]) (?=(?:ms|s|min|h|days?|[KMG]iB|%)(?![A-Za-z]))/g;
+
+/** The text with figures and units that stay together: `try again in 1 s`. */
+export function unbroken(text: string): string {
+  return text.replace(BEFORE_UNIT, '\u00a0');
+}
+
 /** A new HTML element. Children that are text stay text: nothing is ever parsed as HTML. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   name: K,
@@ -12,7 +20,7 @@ export function element<K extends keyof HTMLElementTagNameMap>(
 ): HTMLElementTagNameMap[K] {
   const created = document.createElement(name);
   assign(created, attributes);
-  created.append(...children);
+  created.append(...children.map((child) => (typeof child === 'string' ? unbroken(child) : child)));
   return created;
 }
 
@@ -68,7 +76,8 @@ export function byId(id: string): HTMLElement {
 
 /** Changes the text only if it differs, so that a selection survives and nothing is announced twice. */
 export function setText(target: Element, text: string): void {
-  if (target.textContent !== text) target.textContent = text;
+  const shown = unbroken(text);
+  if (target.textContent !== shown) target.textContent = shown;
 }
 
 /** Switches the page between light and dark. Returns which it is now. */

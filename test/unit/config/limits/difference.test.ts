@@ -12,6 +12,7 @@ function limits(accounts: Readonly<Record<string, RowLimits>>, accountRead = 500
     rows: contractRows(1),
     defaults: { ...defaults, 'account-read': given(accountRead) },
     plans: new Map(),
+    unwritten: [],
     accounts: new Map(Object.entries(accounts).map(([id, own]) => [id, { limits: own }])),
     organizations: new Map(),
     addresses: new Map(),
