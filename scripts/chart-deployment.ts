@@ -14,7 +14,11 @@ const count = (minimum: number) => Type.Integer({ minimum });
 const port = Type.Integer({ minimum: 1, maximum: 65535 });
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([Type.Null(), schema]);
-const quantity = Type.Union([text, Type.Number()]);
+/** Such as 500m or 1.5Gi, and not 512MB. */
+const quantity = Type.Union([
+  Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$' }),
+  Type.Number(),
+]);
 /** A resource of Kubernetes, or one of a vendor, whose name has a domain. */
 const quantities = Type.Record(
   Type.String({ pattern: '^(cpu|memory|ephemeral-storage|hugepages-.+|.+/.+)$' }),
@@ -158,7 +162,12 @@ export const deployment = {
   runtimeClassName: text,
   hostUsers: nullable(flag),
   resources,
-  resizePolicy: mappings,
+  resizePolicy: Type.Array(
+    closed({
+      resourceName: Type.Enum(['cpu', 'memory']),
+      restartPolicy: Type.Optional(Type.Enum(['NotRequired', 'RestartContainer'])),
+    }),
+  ),
   podSecurityContext: mapping,
   securityContext: mapping,
   serviceAccount: closed({ create: flag, name: text, annotations: texts }),

@@ -1,7 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { loadAll } from 'js-yaml';
 import { expect, it } from 'vitest';
 import { parseLimits } from '../src/config/files/limits/parse.ts';
+import { isMapping } from '../src/config/reader/schema-node.ts';
 import { PROBLEM_CODES, problemBody, Refusal } from '../src/domain/problems.ts';
 
 const PLACES = ['.', 'lua', 'bench', 'helm/weir', 'test/cluster'];
@@ -66,6 +68,23 @@ it('every limits file of docs/limits.md is valid', () => {
     const { rows, principals } = parseLimits(text, 'docs/limits.md');
     expect(rows.length + principals.size).toBeGreaterThan(8);
   }
+});
+
+it('every block of YAML or JSON can be read, and every Kubernetes object in one has a name', () => {
+  const blocks = pages.flatMap((page) =>
+    [...readFileSync(page, 'utf8').matchAll(/^```(?:yaml|json)\n([\s\S]*?)^```/gm)].map(([, text = '']) => ({
+      page,
+      documents: loadAll(text),
+    })),
+  );
+  expect(blocks.length).toBeGreaterThan(50);
+  const objects = blocks.flatMap(({ page, documents }) =>
+    documents
+      .filter((one) => isMapping(one) && 'apiVersion' in one)
+      .map((one) => ({ page, ...(one as { kind?: string; metadata?: { name?: string } }) })),
+  );
+  expect(objects.length).toBeGreaterThan(10);
+  expect(objects.filter(({ kind, metadata }) => !kind || !metadata?.name)).toEqual([]);
 });
 
 it('README.md has at most 110 lines, and none above 140 characters', () => {
