@@ -56,14 +56,20 @@ export async function runK6(
   return code ?? 1;
 }
 
+/** @throws Error if there is none, which a study that takes long to begin asks first */
+export function findK6(): string {
+  const k6 = findProgram('k6', 'K6');
+  if (k6 === undefined) throw new Error('No k6 on PATH or in K6: go install go.k6.io/k6/v2@v2.1.0');
+  return k6;
+}
+
 /** Starts the script of this name. */
 export function startK6(
   name: string,
   env: Readonly<Record<string, string>>,
   options: readonly string[] = [],
 ) {
-  const k6 = findProgram('k6', 'K6');
-  if (k6 === undefined) throw new Error('No k6 on PATH or in K6: go install go.k6.io/k6/v2@v2.1.0');
+  const k6 = findK6();
   const variables = Object.entries({ ...env, SCRIPT: name }).flatMap(([key, value]) => [
     '-e',
     `${key}=${value}`,

@@ -59,3 +59,15 @@ export function unexplainedFailures({ samples, events }: Pick<Run, 'samples' | '
     killedAt.some((killed) => at >= killed && at < killed + AFTER_A_KILL_SECONDS);
   return samples.flatMap(({ failedAtSeconds }) => failedAtSeconds.filter((at) => !isExplained(at)));
 }
+
+/**
+ * Whether all that clients were charged is in the invoices and in Redis, and no slot is left. Each killed replica may take what it had
+ * charged in its last second with it: at most one second of the whole load.
+ */
+export function isAllCounted({ ended, events, rate }: Pick<Run, 'ended' | 'events' | 'rate'>): boolean {
+  if (ended === undefined) return false;
+  const { points, busiest, slots } = ended;
+  const most = rate * events.filter(({ kind }) => kind === 'kill').length;
+  const isNear = (one: number, other: number) => Math.abs(one - other) <= most;
+  return slots === 0 && isNear(points.answered, points.invoiced) && isNear(busiest.invoiced, busiest.inRedis);
+}
