@@ -23,11 +23,11 @@
 --          A statement that belongs to no decision takes no slot.
 -- ARGV     then a text per decision: per bucket three numbers, which are the life of its key in ms (one and a half windows), the
 --          points to charge, and its limit in points; then per slot # and its limit. After a limit, ~ and a time in ms: the decision
---          takes a slot that belongs to no replica, until settle.lua frees it or this time is over. ! anywhere in it: the decision
---          has durable buckets, and fails while the mark has anything else than it should. A negative limit is a shadow limit, which
---          counts charges below it and refuses nothing. If there are periods, a second text per decision follows it: per bucket
---          of a period five numbers, which are the start and the end of a period and the end of the next one, in seconds since
---          1970, the points, and the limit
+--          takes a slot that belongs to no replica, until settle.lua frees it or this time is over. A negative limit is a shadow
+--          limit, which counts charges below it and refuses nothing. If there are periods, a second text per decision follows it:
+--          per bucket of a period five numbers, which are the start and the end of a period and the end of the next one, in
+--          seconds since 1970, the points, and the limit. In both texts, ! after the limit: the bucket is durable. While the mark
+--          has anything else than it should, a decision with durable buckets fails, unless a recovery has put these back already
 -- Reply    one string of big-endian integers; per decision
 --            1 byte   1 admitted | 0 denied
 --            and per bucket
@@ -44,7 +44,7 @@
 --            2 bytes  only for a peek: the number of valid leases, which follow
 --          If the buckets of a decision cannot be read, it has instead: 1 byte 2, a length of 2 bytes, and the error. This
 --          includes PERIOD and the time in ms since 1970, if now is in neither of the two periods of a bucket, and RECOVERING,
---          if the decision is durable and the mark is wrong
+--          if the decision has durable buckets whose counts are missing
 --          After all decisions: 7 bytes, the time of the call, µs since 1970
 -- Errors   Redis's own; then nothing was written
 --
@@ -74,6 +74,7 @@ local US_PER_SECOND, US_PER_MINUTE = 1000000, 60000000
 -- A text of a decision is read one bucket, and one slot, at a time.
 local BUCKET, SLOT, STATEMENT = '(%d+) (%d+) (%-?%d+)', '#(%-?%d+)~?(%d*)', ',(%d+) (%d+) (%d+)'
 local PERIOD = '(%d+) (%d+) (%d+) (%d+) (%-?%d+)'
+local DURABLE, DURABLE_PERIOD = '%d+ %d+ %-?%d+(!?)', '%d+ %d+ %d+ %d+ %-?%d+(!?)'
 local NUMBERS_PER_BUCKET = 4
 -- Numbers are exact up to here: points, and µs up to the year 2255.
 local LARGEST_NUMBER = 9007199254740992
@@ -186,14 +187,28 @@ end
 local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
 -- The numbers in each text of this call, parsed once for equal texts: of the buckets, and the limits of the slots.
 local terms, slotLimits, heldTimes = {}, hasSlots and {}, hasSlots and {}
-local nextKey, firstText, isIncomplete = 1, 2, false
+local nextKey, firstText, isIncomplete, is_missing = 1, 2, false, nil
 if mark ~= '' then
   if mark == '?' then
     local info = pcall('INFO', 'replication')
     -- A user who may not run INFO has a mark that only shows an empty Redis.
     mark = not info.err and string.match(info, 'master_replid:(%x+)') or '-'
   end
-  nextKey, isIncomplete = 2, pcall('GET', KEYS[1]) ~= mark
+  local found = pcall('GET', KEYS[1])
+  nextKey, isIncomplete = 2, found ~= mark
+  if isIncomplete then
+    -- During a recovery, the buckets that it has put back already are in a set beside the mark, in the same Cluster slot.
+    local recovery, id = string.match(type(found) == 'string' and found or '', '^%* (%S+) (%S+)$')
+
+    function is_missing(durable, text, firstKey)
+      local key = firstKey - 1
+      for sign in gmatch(text, durable) do
+        key = key + 1
+        if sign ~= '' and (id ~= mark or pcall('SISMEMBER', KEYS[1] .. ':' .. recovery, KEYS[key]) ~= 1) then return true end
+      end
+      return false
+    end
+  end
 end
 
 local slots, statements, value_of, read_leases, taken_by_the_living, settle, leases_of_others, write_leases, hold
@@ -347,7 +362,10 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   end
   local lastKey, number = nextKey + #asked / NUMBERS_PER_BUCKET - 1, 1
   local admitted, problem = 1, nil
-  if isIncomplete and string.find(ARGV[text], '!', 1, true) then problem = 'RECOVERING the counts of the journal are missing' end
+  if isIncomplete and (is_missing(DURABLE, ARGV[text], nextKey)
+    or hasPeriods and is_missing(DURABLE_PERIOD, ARGV[text + 1], lastKey + 1)) then
+    problem = 'RECOVERING the counts of the journal are missing'
+  end
 
   -- Read every bucket as it is now, and decide whether all have room.
   for i = nextKey, problem and 0 or lastKey do

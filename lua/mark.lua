@@ -5,7 +5,8 @@
 --            read    nothing
 --            begin   takes a wrong mark for a recovery
 --            take    takes any mark for a recovery
---            end     sets the mark, if the recovery that took it has it still: Redis has lost nothing since
+--            end     sets the mark, if the recovery that took it has it still: Redis has lost nothing since. Removes the set of
+--                    the buckets that counted before
 -- ARGV[2]  the name of the recovery
 -- Reply    read: 1 if the mark is right | 0. begin, take: what a right mark has, if the recovery has taken it | 0 if the mark is right.
 --          end: 1 if it is right now | 0
@@ -27,6 +28,7 @@ if ARGV[1] == 'begin' or ARGV[1] == 'take' then
 end
 if mark == taken then
   redis.call('SET', KEYS[1], id)
+  redis.pcall('DEL', KEYS[1] .. ':' .. ARGV[2])
   return 1
 end
 return mark == id and 1 or 0

@@ -9,8 +9,10 @@ export interface Server {
   id: number;
   /** Whether it takes charges. It is a copy of the other server otherwise. */
   isMaster: boolean;
-  /** 0 without a mark; an id; or 100 for each recovery of a replica, and the id (lua/mark.lua). */
+  /** 0 without a mark; an id; or 100 times the number of a recovery, and the id (lua/mark.lua). */
   mark: number;
+  /** The mark of the recovery that has put the bucket back before its end; 0 if none has. */
+  back: number;
   points: number;
   /** The period of the points. */
   period: Period;
@@ -59,7 +61,12 @@ export interface Replica {
   startedAt: number;
   leading: Leading;
   leadsWith: number;
+  /** The number of the recovery that it leads. */
+  recovery: number;
   sums: PerPeriod;
+  /** How far it has put back the bucket before the others, and what it has read for that. */
+  first: 'no' | 'read' | 'put' | 'back';
+  firstSums: PerPeriod;
   /** Not known to the program: what it has counted while two servers took charges. */
   astray: PerPeriod;
 }
@@ -71,6 +78,8 @@ export interface Counts {
   /** The server that new connections go to. */
   primary: 0 | 1;
   newestId: number;
+  /** Recoveries that have begun. */
+  begun: number;
   period: Period;
   replicas: Replica[];
   /** The tables in PostgreSQL. */
@@ -151,7 +160,10 @@ export function newReplica(at: 0 | 1, server: number): Replica {
     startedAt: 0,
     leading: 'no',
     leadsWith: 0,
+    recovery: 0,
     sums: [0, 0],
+    first: 'no',
+    firstSums: [0, 0],
     astray: [0, 0],
   };
 }
@@ -162,11 +174,12 @@ export function initialCounts(replicas: number, limit: number, left: Faults): Co
   return {
     limit,
     servers: [
-      { id: 1, isMaster: true, mark: 1, points: 0, period: 0, settled: 0 },
-      { id: 2, isMaster: false, mark: 1, points: 0, period: 0, settled: 0 },
+      { id: 1, isMaster: true, mark: 1, back: 0, points: 0, period: 0, settled: 0 },
+      { id: 2, isMaster: false, mark: 1, back: 0, points: 0, period: 0, settled: 0 },
     ],
     primary: 0,
     newestId: 2,
+    begun: 0,
     period: 0,
     replicas: Array.from({ length: replicas }, () => copyOf(known)),
     rows: [0, 0],
@@ -184,8 +197,14 @@ export function initialCounts(replicas: number, limit: number, left: Faults): Co
 }
 
 function copyOf(replica: Replica): Replica {
-  const { pending, sums, astray } = replica;
-  return { ...replica, pending: [...pending], sums: [...sums], astray: [...astray] };
+  const { pending, sums, firstSums, astray } = replica;
+  return {
+    ...replica,
+    pending: [...pending],
+    sums: [...sums],
+    firstSums: [...firstSums],
+    astray: [...astray],
+  };
 }
 
 export function copy(counts: Counts): Counts {

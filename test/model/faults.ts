@@ -27,11 +27,12 @@ export function faultSteps(counts: Counts, without: Part | undefined): Step<Coun
     });
   const isUsed = counts.replicas.some(({ isAlive, at }) => isAlive && at === other);
   if (!isUsed && (counts.left.failovers > 0 || counts.left.snapshots > 0)) {
-    const { mark, points, period, settled } = servers[primary];
+    const { mark, back, points, period, settled } = servers[primary];
     add(
       'the other server gets a copy',
       undefined,
-      (next) => void Object.assign(next.servers[other], { mark, points, period, settled, isMaster: false }),
+      (next) =>
+        void Object.assign(next.servers[other], { mark, back, points, period, settled, isMaster: false }),
     );
   }
   add('a replica starts', 'starts', (next) => {
@@ -55,14 +56,14 @@ export function faultSteps(counts: Counts, without: Part | undefined): Step<Coun
   return steps;
 }
 
-const NOTHING = { mark: 0, points: 0, period: 0 as const, settled: 0 };
+const NOTHING = { mark: 0, back: 0, points: 0, period: 0 as const, settled: 0 };
 
 function restart(
   next: Counts,
   primary: 0 | 1,
-  { mark, points, period, settled }: Pick<Server, 'mark' | 'points' | 'period' | 'settled'>,
+  { mark, back, points, period, settled }: Omit<Server, 'id' | 'isMaster'>,
 ): void {
-  Object.assign(next.servers[primary], { mark, points, period, settled, id: ++next.newestId });
+  Object.assign(next.servers[primary], { mark, back, points, period, settled, id: ++next.newestId });
   for (const [index, { at, isAlive }] of next.replicas.entries())
     if (isAlive && at === primary) disconnect(next, index);
 }

@@ -2,7 +2,7 @@
 import { type Counts, type Faults, initialCounts, NO_FAULTS, pointsOf, type Sums } from './counts.ts';
 import type { Model, Step } from './explore.ts';
 import { faultSteps } from './faults.ts';
-import type { Part } from './parts.ts';
+import { isCounting, type Part } from './parts.ts';
 import { protocolSteps } from './protocol.ts';
 
 export interface Setup {
@@ -33,13 +33,14 @@ function problemOf(counts: Counts, steps: readonly Step<Counts>[], isOneServer: 
   }
   const server = servers[primary];
   const isRight = server.mark === server.id;
+  const isCounted = isCounting(server, () => true);
   const counted = pointsOf(server, period);
   const atWay = counts.replicas.filter(({ unanswered }) => unanswered === period).length;
   const settling = counts.replicas.filter((one) => one.settling !== 'none').length;
   const known = admitted[period] + added[period];
-  if (isRight && counted > known + unknown[period] + atWay + settling)
+  if (isCounted && counted > known + unknown[period] + atWay + settling)
     return 'Redis has more points than were charged';
-  if (isRight && isOneServer && counted < known - died[period]) return 'points are forgotten';
+  if (isCounted && isOneServer && counted < known - died[period]) return 'points are forgotten';
   if (!isQuiet(counts, steps)) return undefined;
   if (!isRight) return 'counts are never put back';
   if (counted < known - died[period]) return 'points are forgotten for good';
@@ -76,11 +77,12 @@ function keyOf(counts: Counts): string {
   const put = (...some: readonly (number | boolean)[]) => {
     for (const number of some) numbers[count++] = Number(number) + 1;
   };
-  for (const { id, isMaster, mark, points, period, settled } of counts.servers)
-    put(id, isMaster, mark, points, period, settled);
+  for (const { id, isMaster, mark, back, points, period, settled } of counts.servers)
+    put(id, isMaster, mark, back, points, period, settled);
   put(
     counts.primary,
     counts.newestId,
+    counts.begun,
     counts.period,
     counts.asked,
     counts.reading,
@@ -116,7 +118,8 @@ function keyOf(counts: Counts): string {
       replica.flushed,
       replica.flushingFor,
     );
-    put(replica.inLineWith, LEADING.indexOf(replica.leading), replica.leadsWith);
+    put(replica.inLineWith, LEADING.indexOf(replica.leading), replica.leadsWith, replica.recovery);
+    put(FIRST.indexOf(replica.first), ...replica.firstSums);
     put(
       ...replica.pending,
       ...replica.sums,
@@ -130,6 +133,7 @@ function keyOf(counts: Counts): string {
 
 const SETTLING = ['none', 'sent', 'unanswered'];
 const LEADING = ['no', 'alone', 'begun', 'asked', 'waited', 'read', 'put'];
+const FIRST = ['no', 'read', 'put', 'back'];
 
 function numbersOf(sums: Sums | undefined): number[] {
   return sums === undefined ? [0, 0, 0] : [sums.sequence, ...sums.points];

@@ -1,13 +1,13 @@
 /** How replicas count, and write what they have counted. */
 import { type Counts, pointsOf, type Replica, type Sums } from './counts.ts';
-import { type Add, type Has, isRight, replicaOf, serverOf } from './parts.ts';
+import { type Add, type Has, isCounting, replicaOf, serverOf } from './parts.ts';
 
 export function addCharges(counts: Counts, index: number, has: Has, add: Add): void {
   const { period } = counts;
   const replica = replicaOf(counts, index);
   const server = serverOf(counts, index);
   // lua/charge.lua
-  const mayCount = isRight(server, has) || !has('charges look at the mark');
+  const mayCount = isCounting(server, has) || !has('charges look at the mark');
   if (replica.isConnected && replica.unanswered === -1 && mayCount && pointsOf(server, period) < counts.limit)
     add('charge', (next) => {
       const charged = serverOf(next, index);
@@ -38,7 +38,7 @@ export function addSettlements(counts: Counts, index: number, has: Has, add: Add
   const bit = 1 << index;
   const isNew = settling === 'none' && counts.left.settlements > 0 && counts.admitted[counts.period] > 0;
   // lua/settle.lua
-  const mayApply = isRight(server, has) || !has('settlements look at the mark');
+  const mayApply = isCounting(server, has) || !has('settlements look at the mark');
   if (isConnected && mayApply && (isNew || settling === 'unanswered'))
     add(isNew ? 'settle' : 'settle once more', (next) => {
       if (isNew) next.left.settlements -= 1;

@@ -1,5 +1,5 @@
 /** How replicas put back what Redis has lost. */
-import { type Counts, pointsOf, type Replica } from './counts.ts';
+import { type Counts, type Period, pointsOf, type Replica, type Server } from './counts.ts';
 import { takeBatch } from './journal-steps.ts';
 import { type Add, type Has, isRight, replicaOf, serverOf } from './parts.ts';
 
@@ -53,15 +53,16 @@ export function isInDoubt({ isLeftOut, isConnected, inLineWith, server }: Replic
 export function addRecovery(counts: Counts, index: number, has: Has, add: Add): void {
   const replica = replicaOf(counts, index);
   const server = serverOf(counts, index);
-  const taken = 100 * (index + 1) + server.id;
+  const taken = 100 * replica.recovery + server.id;
   const step = (name: string, leading: Replica['leading'], change: (next: Counts, leader: Replica) => void) =>
     add(name, (next) => {
       const leader = replicaOf(next, index);
       leader.leading = leading;
       change(next, leader);
     });
-  const unlock = (next: Counts) => {
+  const unlock = (next: Counts, leader: Replica) => {
     if (next.lock === index) next.lock = -1;
+    Object.assign(leader, { recovery: 0, first: 'no', sums: [0, 0], firstSums: [0, 0] });
   };
   const fail = (name: string) => step(name, 'no', unlock);
   if (
@@ -73,6 +74,7 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
       next.lock = -1;
       next.left.slow -= 1;
     });
+  addFirst(counts, index, has, add);
   switch (replica.leading) {
     case 'no':
       // Recovery.want, JournaledCounts.isComplete, RecoveryTables.alone
@@ -86,7 +88,8 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
       if (isRight(server, has) && !isInDoubt(replica)) fail('find nothing lost');
       else
         step('begin', 'begun', (next, leader) => {
-          serverOf(next, index).mark = taken;
+          leader.recovery = ++next.begun;
+          serverOf(next, index).mark = 100 * leader.recovery + server.id;
           leader.leadsWith = server.id;
         });
       break;
@@ -125,29 +128,57 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
         fail('lose the connection');
         break;
       }
-      const { period, sums } = putBackOf(counts, replica, has);
-      step('put back', 'put', (next) => {
-        const found = serverOf(next, index);
-        const stored = pointsOf(found, counts.period);
-        const wanted = has('a bucket gets no fewer points than it has') ? Math.max(stored, sums) : sums;
-        if (sums > 0 || !has('a bucket gets no fewer points than it has'))
-          [found.points, found.period] = [wanted, period];
-      });
+      step('put back', 'put', (next) => putBack(serverOf(next, index), counts.period, replica.sums, has));
       break;
     }
     case 'put':
       // lua/mark.lua: end
       if (server.mark === taken || !has('the mark is taken for a recovery'))
-        step('end', 'no', (next) => {
-          serverOf(next, index).mark = server.id;
-          unlock(next);
+        step('end', 'no', (next, leader) => {
+          Object.assign(serverOf(next, index), { mark: server.id, back: 0 });
+          unlock(next, leader);
         });
       else fail('find that Redis has lost something again');
   }
 }
 
+/** Recovery.#putBackWanted: the owners that ask are put back before the others. */
+function addFirst(counts: Counts, index: number, has: Has, add: Add): void {
+  const replica = replicaOf(counts, index);
+  const server = serverOf(counts, index);
+  const [mayRead, mayCount] = [
+    has('all replicas write before an owner is put back') ? READING : ASKING,
+    has('an owner counts after it was put back'),
+  ];
+  if (!mayRead.includes(replica.leading) || server.id !== replica.leadsWith) return;
+  const step = (name: string, first: Replica['first'], change: (next: Counts, leader: Replica) => void) =>
+    add(name, (next) => {
+      const leader = replicaOf(next, index);
+      leader.first = first;
+      change(next, leader);
+    });
+  const count = (next: Counts) => {
+    serverOf(next, index).back = 100 * replica.recovery + server.id;
+  };
+  if (replica.first === 'no')
+    step('read the counts of an owner', 'read', (next, leader) => {
+      leader.firstSums = [...next.rows];
+      if (!mayCount) count(next);
+    });
+  if (replica.first === 'read')
+    step('put an owner back', 'put', (next) =>
+      putBack(serverOf(next, index), counts.period, replica.firstSums, has),
+    );
+  if (replica.first === 'put') step('let the owner count', 'back', count);
+}
+
+const READING: readonly Replica['leading'][] = ['waited', 'read', 'put'];
+const ASKING: readonly Replica['leading'][] = ['begun', 'asked', ...READING];
+
 /** lua/put-back.lua: what was read counts in the period in which it was charged. */
-function putBackOf({ period }: Counts, { sums }: Replica, has: Has) {
-  if (has('what is put back is of the present period')) return { period, sums: sums[period] };
-  return { period, sums: sums[0] + sums[1] };
+function putBack(server: Server, period: Period, read: readonly [number, number], has: Has): void {
+  const sums = has('what is put back is of the present period') ? read[period] : read[0] + read[1];
+  const stored = pointsOf(server, period);
+  if (!has('a bucket gets no fewer points than it has')) [server.points, server.period] = [sums, period];
+  else if (sums > 0) [server.points, server.period] = [Math.max(stored, sums), period];
 }

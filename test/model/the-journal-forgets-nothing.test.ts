@@ -97,6 +97,19 @@ const NEEDED: Readonly<Record<Part, readonly [Setup, string]>> = {
     { replicas: 1, faults: { failovers: 2, restarts: 1 } },
     'points are forgotten for good',
   ],
+  'during a recovery, an owner counts only where it was put back': [
+    { replicas: 1, faults: { empties: 1 } },
+    'more points were admitted than the limit',
+  ],
+  'all replicas write before an owner is put back': [
+    { replicas: 2, faults: { empties: 1 } },
+    'points are forgotten',
+  ],
+  'an owner that was put back counts for one recovery': [
+    { replicas: 1, faults: { snapshots: 2 } },
+    'more points were admitted than the limit',
+  ],
+  'an owner counts after it was put back': [{ replicas: 1, faults: { empties: 1 } }, 'points are forgotten'],
 };
 
 describe('a part that is left out is missed:', () => {

@@ -10,10 +10,17 @@ export interface Recovered {
   readonly points: number;
 }
 
-export type PutBack = (counts: PresentCounts) => Promise<Recovered>;
+/** A store during a recovery. */
+export interface Recovering {
+  putBack(counts: PresentCounts): Promise<Recovered>;
+  /** Takes out the keys of some buckets that charges were refused for. */
+  wanted(): Promise<readonly string[]>;
+  /** Lets these buckets count before the recovery ends. */
+  admit(keys: readonly string[]): Promise<void>;
+}
 
 /** @param server the one that has lost something, as `LossListener.arrived` names it; empty in a Cluster */
-export type Work = (putBack: PutBack, server: string) => Promise<void>;
+export type Work = (store: Recovering, server: string) => Promise<void>;
 
 /** The store whose counts are put back. */
 export interface JournaledCounts {

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PresentCounts } from './journaled-counts.ts';
-import { ASK, ATTEND, LOCKS, PRESENT, READ_IN_ORDER, READING, UNFLUSHED } from './statements.ts';
+import { ASK, ATTEND, COUNTS_OF, LOCKS, PRESENT, READ_IN_ORDER, READING, UNFLUSHED } from './statements.ts';
 
 /** Buckets whose counts are read at once. */
 const BUCKETS_PER_PAGE = 5_000;
@@ -96,13 +96,21 @@ export class RecoveryTables {
   async *present(client: pg.PoolClient): AsyncGenerator<PresentCounts> {
     await client.query(READ_IN_ORDER);
     for (let page = this.#page(client, ''); ; ) {
-      const { keys, texts, last } = await page;
-      if (keys === null) return;
+      const read = await page;
+      const counts = countsIn(read);
+      if (counts === undefined) return;
       // PostgreSQL reads the next ones while these are put back.
-      page = this.#page(client, last);
+      page = this.#page(client, read.last);
       page.catch(() => undefined);
-      yield { keys: keys.split(' '), texts: texts.split(',') };
+      yield counts;
     }
+  }
+
+  /** The counts of these buckets. */
+  async countsOf(keys: readonly string[]): Promise<PresentCounts> {
+    const values = [this.#fleet, keys];
+    const { rows } = await this.#pool.query<Page>({ name: 'weir-journal-counts', text: COUNTS_OF, values });
+    return countsIn(rows[0] ?? NO_PAGE) ?? { keys: [], texts: [] };
   }
 
   async #page(client: pg.PoolClient, after: string): Promise<Page> {
@@ -110,6 +118,10 @@ export class RecoveryTables {
     const { rows } = await ask<Page>(client, { name: 'weir-journal-present', text: PRESENT, values });
     return rows[0] ?? NO_PAGE;
   }
+}
+
+function countsIn({ keys, texts }: Page): PresentCounts | undefined {
+  return keys === null ? undefined : { keys: keys.split(' '), texts: texts.split(',') };
 }
 
 /** May take longer than other queries. */

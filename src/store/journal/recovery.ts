@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import type { Journal } from './journal.ts';
 import type { JournaledCounts, Recovered } from './journaled-counts.ts';
+import { PuttingBack } from './putting-back.ts';
 import type { RecoveryTables } from './recovery-tables.ts';
 import { Standing } from './standing.ts';
 
@@ -102,28 +103,19 @@ export class Recovery {
     this.#isLost = !isComplete;
     if (isComplete && !this.#standing.isInDoubt) return;
     const startMs = performance.now();
-    const found = { buckets: 0, points: 0 };
     await this.#tables.alone(async (client) => {
       const { isInDoubt } = this.#standing;
-      const hadLost = await this.#counts.recover(randomUUID(), isInDoubt, async (putBack, server) => {
+      let found: Recovered | undefined;
+      await this.#counts.recover(randomUUID(), isInDoubt, async (store, server) => {
         this.#isLost = true;
         await Promise.all([this.#tables.flushAll(server, FLUSHED_MS), this.#attend()]);
-        // Redis gets the next counts before it has answered the last ones.
-        let last = Promise.resolve();
-        for await (const counts of this.#tables.present(client)) {
-          const put = putBack(counts).then(({ buckets, points }) => {
-            found.buckets += buckets;
-            found.points += points;
-          });
-          put.catch(() => undefined);
-          await last;
-          last = put;
-        }
-        await last;
+        const puttingBack = new PuttingBack(this.#tables, store);
+        await puttingBack.all(client);
+        found = puttingBack.found;
       });
       this.#isLost = false;
       if (isInDoubt) this.#standing.restored();
-      if (hadLost) this.#observer.recovered(found, (performance.now() - startMs) / 1_000);
+      if (found !== undefined) this.#observer.recovered(found, (performance.now() - startMs) / 1_000);
     });
   }
 

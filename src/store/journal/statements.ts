@@ -156,19 +156,25 @@ export const UNFLUSHED = `
   where fleet = $1 and flushed < $2 and seen_at > now() - interval '2500 milliseconds'`;
 
 /**
- * A page of what counts now, as lua/put-back.lua reads it: keys, texts of them, and the last key. $1 fleet, $2 the key after which the page
- * begins, $3 keys. Neither a key nor a number has a space or a comma. Sums are exact up to 2^53, and sums of bigint take longer.
+ * What counts now, as lua/put-back.lua reads it: keys, texts of them, and the last key. $1 fleet. Neither a key nor a number has a space or
+ * a comma. Sums are exact up to 2^53, and sums of bigint take longer.
  */
-export const PRESENT = `
+const presentOf = (condition: string, limit: string) => `
   select string_agg(key, ' ') as keys, string_agg(text, ',') as texts, max(key) as last from (
     select key, case when max(window_seconds) is null
       then max(start) || ' ' || max(until) || ' ' || max(last_at) || ' ' || sum(points::float8)::bigint
       else max(window_seconds) || ' ' ||
         string_agg(last_at || ' ' || points, ' ' order by last_at) filter (where window_seconds is not null) end as text
-    from weir_journal_counts where fleet = $1 and key > $2 and until > extract(epoch from now())::bigint
+    from weir_journal_counts where fleet = $1 and ${condition} and until > extract(epoch from now())::bigint
     group by key having max(window_seconds) is not null or sum(points::float8) > 0
-    order by key limit $3
+    order by key ${limit}
   ) as counts`;
+
+/** A page of it: $2 the key after which the page begins, $3 keys. */
+export const PRESENT = presentOf('key > $2', 'limit $3');
+
+/** Of some buckets: $2 their keys. */
+export const COUNTS_OF = presentOf('key = any($2)', '');
 
 /** Pages are read in the order of the primary key: the first one comes at once, and all of them take one pass. */
 export const READ_IN_ORDER =

@@ -65,7 +65,7 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   args[0] = args.length - 1;
   args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}${lastNumbers(arePeriods, mark)}`);
   if (slots > 0) args.push(statementsOf(leases, asked));
-  addTexts(packed, arePeriods, mark !== undefined, args);
+  addTexts(packed, arePeriods, args);
   return args;
 }
 
@@ -81,14 +81,9 @@ function addKeys(charge: Charge | undefined, indexes: readonly number[], args: (
   }
 }
 
-function addTexts(
-  packed: readonly PackedCharge[],
-  arePeriods: boolean,
-  isMarked: boolean,
-  args: (string | number)[],
-): void {
-  for (const { text, periodText, isDurable } of packed) {
-    args.push(isMarked && isDurable ? `${text}!` : text);
+function addTexts(packed: readonly PackedCharge[], arePeriods: boolean, args: (string | number)[]): void {
+  for (const { text, periodText } of packed) {
+    args.push(text);
     if (arePeriods) args.push(periodText);
   }
 }
@@ -155,7 +150,7 @@ function pack({ buckets, cost, heldMs }: Charge, unixMs: number): PackedCharge {
     text: [
       ...windows.map(
         ({ bucket }) =>
-          `${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${costIn(bucket, cost)} ${limitOf(bucket)}`,
+          `${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${costIn(bucket, cost)} ${limitOf(bucket)}${signOf(bucket)}`,
       ),
       ...slots.map(({ bucket }) => `#${limitOf(bucket)}${heldMs === undefined ? '' : `~${heldMs}`}`),
     ].join(' '),
@@ -175,7 +170,11 @@ function arePresent({ periods }: PackedCharge, unixMs: number): boolean {
 }
 
 function periodTextOf(bucket: BucketCharge, cost: number, span: Span): string {
-  return `${spanText(span)} ${costIn(bucket, cost)} ${limitOf(bucket)}`;
+  return `${spanText(span)} ${costIn(bucket, cost)} ${limitOf(bucket)}${signOf(bucket)}`;
+}
+
+function signOf({ record }: BucketCharge): string {
+  return record === undefined ? '' : '!';
 }
 
 /** A pair of periods, as the scripts read it. */

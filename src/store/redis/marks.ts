@@ -2,10 +2,11 @@ import { setImmediate } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import type { LossListener } from '../journal/journaled-counts.ts';
 import { markKey } from '../keys.ts';
-import type { Decision } from '../store.ts';
+import type { BucketCharge, Charge, Decision } from '../store.ts';
 import type { Mark } from './charge-arguments.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
 import { reasonOf } from './connection/redis-failures.ts';
+import { WantedBuckets } from './wanted-buckets.ts';
 
 /** Has the script ask Redis. */
 const UNKNOWN = '?';
@@ -19,6 +20,7 @@ const CLUSTER_SLOTS = 16_384;
  */
 export class Marks {
   readonly #prefix: string;
+  readonly wanted: WantedBuckets;
   readonly #found: LossListener;
   #link: RedisConnection | undefined;
   /** By the server's name. */
@@ -28,6 +30,7 @@ export class Marks {
 
   constructor(prefix: string, found: LossListener) {
     this.#prefix = prefix;
+    this.wanted = new WantedBuckets(prefix);
     this.#found = found;
   }
 
@@ -62,8 +65,15 @@ export class Marks {
   }
 
   /** Looks whether charges have found a wrong mark. */
-  look(decisions: readonly Decision[]): void {
-    if (decisions.some(isRecovering)) this.#found.missing();
+  look(charges: readonly Charge[], decisions: readonly Decision[]): void {
+    if (!decisions.some(isRecovering)) return;
+    this.#found.missing();
+    for (const [index, decision] of decisions.entries())
+      if (isRecovering(decision)) for (const bucket of charges[index]?.buckets ?? []) this.#want(bucket);
+  }
+
+  #want({ key, record }: BucketCharge): void {
+    if (record !== undefined && this.#link !== undefined) this.wanted.want(key, this.#link.client);
   }
 
   /** Looks whether settlements have found one. */

@@ -1,5 +1,11 @@
 import type { Callback } from 'ioredis';
-import type { JournaledCounts, PresentCounts, Recovered, Work } from '../journal/journaled-counts.ts';
+import type {
+  JournaledCounts,
+  PresentCounts,
+  Recovered,
+  Recovering,
+  Work,
+} from '../journal/journaled-counts.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import type { Marks } from './marks.ts';
 import { SharedLink } from './shared/shared-link.ts';
@@ -10,6 +16,8 @@ const KEYS_PER_CALL = 128;
 const CALLS_AT_ONCE = 256;
 /** The script reads Redis TIME, and gives keys the usual life. */
 const USUAL = '0 0';
+/** How long buckets count before the end of a recovery. None takes as long. */
+const FIRST_MS = 3_600_000;
 
 /** Puts counts back into Redis. It has a connection of its own, which is open during a recovery, so that no charge waits behind it. */
 export class RedisCounts implements JournaledCounts {
@@ -43,7 +51,12 @@ export class RedisCounts implements JournaledCounts {
       const { marked, server } = await this.#mark(client, isInDoubt ? 'take' : 'begin', recovery, all);
       if (marked.length === 0) return false;
       const taken = new Set(marked);
-      await work((counts) => this.#putBack(client, taken, counts), all.length === 1 ? server : '');
+      const store: Recovering = {
+        putBack: (counts) => this.#putBack(client, taken, counts),
+        wanted: () => this.#marks.wanted.take(client),
+        admit: (keys) => this.#admit(client, taken, recovery, keys),
+      };
+      await work(store, all.length === 1 ? server : '');
       const ended = await this.#mark(client, 'end', recovery, marked);
       if (ended.marked.length < marked.length)
         throw new Error('Redis lost its data again during the recovery');
@@ -105,6 +118,21 @@ export class RedisCounts implements JournaledCounts {
       }
     }
     return sum;
+  }
+
+  /** A user who may not do it has no bucket that counts before the end. */
+  async #admit(
+    client: LinkClient,
+    groups: ReadonlySet<number>,
+    recovery: string,
+    keys: readonly string[],
+  ): Promise<void> {
+    const calls: Promise<unknown>[] = [];
+    for (const some of this.#groupsOf({ keys, texts: [] }, groups)) {
+      const key = `${this.#marks.keyOf(this.#marks.groupOf(some.keys[0] ?? ''))}:${recovery}`;
+      calls.push(client.sadd(key, ...some.keys), client.pexpire(key, FIRST_MS));
+    }
+    await Promise.allSettled(calls);
   }
 
   /** The counts of these groups, one after another. */

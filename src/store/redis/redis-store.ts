@@ -229,7 +229,7 @@ export class RedisStore implements Store {
         this.#answeredLate(batch, decisions);
       } else {
         route.breaker.succeeded();
-        this.#marks?.look(decisions);
+        this.#marks?.look(charges, decisions);
         if (leases !== undefined) this.slots.answered(charges, leases, decisions);
         this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
         this.#settle(batch, decisions, clock.hasMoved(unixMs));
