@@ -9,7 +9,17 @@ interface JsonObject {
 }
 
 /** Keywords that are not part of JSON Schema. */
-const ANNOTATIONS = new Set(['env', 'envSelects', 'expects', 'file', 'keys', 'offBy', 'secret', 'url']);
+const ANNOTATIONS = new Set([
+  'env',
+  'envSelects',
+  'expects',
+  'file',
+  'keys',
+  'keysExpect',
+  'offBy',
+  'secret',
+  'url',
+]);
 
 /**
  * values.schema.json of the chart. Helm drops a key that a user sets to null, so no key of the chart's own is

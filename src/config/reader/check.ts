@@ -78,7 +78,10 @@ class SettingsReader {
     const entries = Object.entries(value).map(([key, one]) => {
       if (key === '') this.findings.push({ path: [...path, key], message: 'a key must not be empty' });
       else if (!name.test(key))
-        this.findings.push({ path: [...path, key], message: `the name must match ${pattern}` });
+        this.findings.push({
+          path: [...path, key],
+          message: `the name must ${schema.keysExpect ?? `match ${pattern}`}`,
+        });
       return [key, this.read(item, one, [...path, key])];
     });
     return Object.fromEntries(entries);

@@ -25,6 +25,8 @@ export interface SchemaNode {
   readonly expects?: string;
   /** What the keys of a mapping are, in the reference. */
   readonly keys?: string;
+  /** Describes the accepted keys of a mapping, for messages. */
+  readonly keysExpect?: string;
   /** A file path. A relative path is resolved against the folder of the settings file. */
   readonly file?: boolean;
   /** A URL that must also parse, with a host and properly encoded credentials. */

@@ -155,6 +155,7 @@ export const settingsSchema = closed({
       {
         description:
           'Members of every line, such as `{ deployment.environment.name: production }`. A name has a `.`, `_` or `-`, which names of Weir lack.',
+        keysExpect: 'have a `.`, `_` or `-` between letters or digits, such as cloud.region',
         default: {},
         additionalProperties: false,
       },

@@ -37,6 +37,12 @@ describe('the settings of weir.yaml', () => {
     ]);
   });
 
+  test('the message about a key of a wrong form says what a key looks like', () => {
+    expect(problemsOf('log: { fields: { region: eu } }')).toEqual([
+      'weir.yaml:1: log.fields.region: the name must have a `.`, `_` or `-` between letters or digits, such as cloud.region',
+    ]);
+  });
+
   test('a banner of number signs is a comment, and parsed quickly', () => {
     const banner = `${'#'.repeat(100)}\n# weir #\n`;
     expect(parse(settingsSchema, banner, 'weir.yaml').value.admin.port).toBe(9090);

@@ -214,6 +214,7 @@ function plansOf(rows: readonly NamedRow[]) {
   return Type.Record(Type.String({ pattern: PLAN_NAME }), closed(properties), {
     description: 'Limits by plan. A limit that is left out keeps its default.',
     keys: '<plan>',
+    keysExpect: 'be up to 64 letters, digits, `.`, `_` and `-`, the first a letter or digit',
     default: {},
   });
 }
