@@ -44,10 +44,12 @@ export function rangeOf(text: string): string | undefined {
   return bits === 32 && family === 4 ? address : `${rangeBase(address, bits)}/${bits}`;
 }
 
-/** The leading bits of an address or range, as numbers of 32 bits: one for IPv4, two for IPv6. */
+/** The leading bits of an address or range, as numbers of 32 bits: one for IPv4, two for IPv6, none for anything else. */
 export function leadingBits(network: string): readonly number[] {
   const [address = ''] = network.split('/', 1);
-  if (isIP(address) === 4) return [numberOf(address.split('.').map(Number), 8)];
+  const family = isIP(address);
+  if (family === 4) return [numberOf(address.split('.').map(Number), 8)];
+  if (family === 0) return [];
   const groups = groupsOf(address);
   return [numberOf(groups.slice(0, 2), 16), numberOf(groups.slice(2, 4), 16)];
 }

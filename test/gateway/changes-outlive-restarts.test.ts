@@ -47,6 +47,28 @@ it('a block is listed once, at its time, by replicas that started after it as we
   expect(stdout).toMatch(/block\.made +account acct_1 +leak \(alice\)/);
 });
 
+it('other costs or limits that a restart brought are listed, once', async () => {
+  const store = uniqueRedisStore();
+  const list = (cost: number) => ({ list: [{ method: 'GET', path: '/v3/big', cost }], unlisted: 'charge' });
+  const startWith = (cost: number) => start({ store, settings: { operations: list(cost) } });
+  const before = await startWith(5);
+  const joined = async (gateway: TestGateway) =>
+    (await kindsAt(gateway)).filter((kind) => kind === 'replica.joined').length;
+  await expect.poll(() => joined(before), SOON).toBe(1);
+  const after = await startWith(7);
+  await expect.poll(() => joined(after), SOON).toBe(2);
+  await startWith(7);
+  await expect.poll(() => joined(after), SOON).toBe(3);
+  const changed = (await listed(after)).filter(({ kind }) => /^(operations|limits)\./.test(kind));
+  expect(changed).toMatchObject([
+    {
+      kind: 'operations.changed',
+      subject: 'operations',
+      text: expect.stringMatching(/^operations \w{8} → \w{8}, by a restart$/),
+    },
+  ]);
+});
+
 it('an outage of Redis is listed when it is over, with the requests that were not counted', async () => {
   const server = await startRedisServer();
   onTestFinished(() => server.stop());

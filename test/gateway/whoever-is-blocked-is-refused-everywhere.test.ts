@@ -249,4 +249,19 @@ describe('weir limit', () => {
     expect(stdout).toMatch(/429 RateLimitExceeded: Principal svc_1 is blocked until/);
     process.exitCode = undefined;
   });
+
+  it('weir explain of a request without an address is independent of blocked ranges', async () => {
+    const store = uniqueRedisStore();
+    const gateway = await start({ store });
+    await put(gateway, `addresses/${encodeURIComponent('10.0.0.0/8')}`);
+    const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:2', store });
+    const asked = { config, token: 'service' };
+    const { stdout, failure } = await runHere(() => explain('GET', '/v3/things', asked));
+    expect([failure, stdout]).toEqual([undefined, expect.stringContaining('acct_1')]);
+    const { stdout: within } = await runHere(() =>
+      explain('GET', '/v3/things', { ...asked, address: '10.1.2.3' }),
+    );
+    expect(within).toMatch(/429 RateLimitExceeded: Address 10\.0\.0\.0\/8 is blocked until/);
+    process.exitCode = undefined;
+  });
 });

@@ -21,7 +21,7 @@ interface HistorySources {
   readonly shared: SharedStore | undefined;
   readonly clock: SharedClock;
   readonly changes: Changes;
-  readonly metrics: Pick<Metrics, 'requestTotals'>;
+  readonly metrics: Pick<Metrics, 'requestTotals' | 'limitsVersion' | 'operationsVersion'>;
   /** When the certificate of each port ends, in Unix time. */
   readonly certificateEnds: ReadonlyMap<string, number>;
 }
@@ -60,7 +60,9 @@ export function runHistory({
   return {
     history,
     joined() {
-      void addDeploy(history, addNoticed).then(() => add('replica.joined', `version ${version}`));
+      const files = { limits: metrics.limitsVersion(), operations: metrics.operationsVersion() };
+      const text = `version ${version}, limits ${short(files.limits)}, operations ${short(files.operations)}`;
+      void addDeploy(history, files, addNoticed).then(() => add('replica.joined', text));
       void watch?.run();
       const look = () => void addEnding(history, certificateEnds, addNoticed);
       timer = setInterval(look, CERTIFICATES_MS).unref();
@@ -78,13 +80,29 @@ export function runHistory({
 
 type Add = (kind: string, text: string, more?: Partial<RecordedChange>) => void;
 
-/** Adds a change of the version: the last that joined had another one. */
-async function addDeploy(history: History, add: Add): Promise<void> {
+/** As many characters of a version of files as the console shows. */
+function short(sha: string): string {
+  return sha.slice(0, 8);
+}
+
+type Files = 'limits' | 'operations';
+
+/** Adds a change of the version, and of files of which no change is listed: the last replica that joined had others. */
+async function addDeploy(history: History, files: Readonly<Record<Files, string>>, add: Add): Promise<void> {
   const { changes } = await history.read();
-  const before = changes.find(({ kind }) => kind === 'replica.joined')?.text.replace(/^version /, '');
+  const last = changes.findIndex(({ kind }) => kind === 'replica.joined');
+  const [, before, limits, operations] = JOINED.exec(changes[last]?.text ?? '') ?? [];
   if (before !== undefined && before !== version)
     add('version.changed', `${before} → ${version}`, { subject: 'weir' });
+  const since = new Set(changes.slice(0, Math.max(0, last)).map(({ kind }) => kind));
+  for (const [name, sha] of Object.entries({ limits, operations }) as [Files, string | undefined][]) {
+    const kind = `${name}.changed`;
+    if (sha === undefined || sha === short(files[name]) || since.has(kind)) continue;
+    add(kind, `${name} ${sha} → ${short(files[name])}, by a restart`, { subject: name });
+  }
 }
+
+const JOINED = /^version ([^ ,]+)(?:, limits ([^ ,]+), operations ([^ ,]+))?$/;
 
 /** Adds the certificates that end soon, once each. */
 async function addEnding(history: History, ends: ReadonlyMap<string, number>, add: Add): Promise<void> {

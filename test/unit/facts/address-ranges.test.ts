@@ -50,3 +50,9 @@ it('exactly the ranges that contain an address are found', () => {
     }),
   );
 });
+
+it.each(['', 'unknown', '?'])('%j is no address, and in no range', (text) => {
+  const ranges = new AddressRanges();
+  for (const range of ['0.0.0.0/0', '2001:db8::/32']) ranges.add(range);
+  expect(ranges.around(text)).toEqual([]);
+});
