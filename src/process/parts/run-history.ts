@@ -87,7 +87,7 @@ function short(sha: string): string {
 
 type Files = 'limits' | 'operations';
 
-/** Adds a change of the version, and of files of which no change is listed: the last replica that joined had others. */
+/** Adds a change of the version or of files, unless it is listed: the last replica that joined had others. */
 async function addDeploy(history: History, files: Readonly<Record<Files, string>>, add: Add): Promise<void> {
   const { changes } = await history.read();
   const last = changes.findIndex(({ kind }) => kind === 'replica.joined');
