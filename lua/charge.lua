@@ -75,7 +75,7 @@ local US_PER_SECOND, US_PER_MINUTE = 1000000, 60000000
 local BUCKET, SLOT, STATEMENT = '(%d+) (%d+) (%-?%d+)', '#(%-?%d+)~?(%d*)', ',(%d+) (%d+) (%d+)'
 local PERIOD = '(%d+) (%d+) (%d+) (%d+) (%-?%d+)'
 local DURABLE, DURABLE_PERIOD = '%d+ %d+ %-?%d+(!?)', '%d+ %d+ %d+ %d+ %-?%d+(!?)'
-local NUMBERS_PER_BUCKET = 4
+local NUMBERS_PER_BUCKET, NUMBERS_PER_PERIOD = 4, 5
 -- Numbers are exact up to here: points, and µs up to the year 2255.
 local LARGEST_NUMBER = 9007199254740992
 -- No clock that is of use is ahead by as much: two years.
@@ -343,17 +343,22 @@ if hasSlots then
   end
 end
 
--- A bucket of a period in this call is a table:
+-- A bucket of a period in this call is a table, one of buckets as well:
+--   key           its key
 --   stored, atUs  its points, and the time of its last charge. Whole seconds are stored, because every period begins with one
 --   written       whether it is written: UNCHANGED, in place, or whole, with a new life of its key
 --   total, endUs  of the current decision: the points that count, and the end of the period in which they do
-local counts, periodTerms = hasPeriods and {}, hasPeriods and {}
+--   previous      the one that was read before it
+local lastCount
+-- The numbers in each text of periods, if there are several.
+local periodTerms = hasPeriods and firstText + 1 < #ARGV and {}
 
 for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   local asked = terms[ARGV[text]]
   if not asked then
     local count = 0
-    asked = {}
+    -- Of the size that two buckets take, so that it does not grow number by number.
+    asked = { nil, nil, nil, nil, nil, nil, nil, nil }
     for lifeMs, cost, limit in gmatch(ARGV[text], BUCKET) do
       asked[count + 1], asked[count + 2], asked[count + 3], asked[count + 4] = lifeMs, lifeMs * 2000 / 3, cost + 0, limit + 0
       count = count + NUMBERS_PER_BUCKET
@@ -452,28 +457,31 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   local periods, lastPeriod = nil, lastKey
   if hasPeriods then
     local periodText = ARGV[text + 1]
-    periods = periodTerms[periodText]
+    periods = periodTerms and periodTerms[periodText]
     if not periods then
       local last = 0
-      periods = {}
+      -- Of the size that one bucket takes.
+      periods = { nil, nil, nil, nil, nil }
       for start, finish, nextFinish, cost, limit in gmatch(periodText, PERIOD) do
-        last = last + 1
-        periods[last] = { start * US_PER_SECOND, finish * US_PER_SECOND, nextFinish * US_PER_SECOND, cost + 0, limit + 0 }
+        -- The end of the next period stays a text, because it is rarely needed.
+        periods[last + 1], periods[last + 2], periods[last + 3] = start * US_PER_SECOND, finish * US_PER_SECOND, nextFinish
+        periods[last + 4], periods[last + 5] = cost + 0, limit + 0
+        last = last + NUMBERS_PER_PERIOD
       end
-      periodTerms[periodText] = periods
+      if periodTerms then periodTerms[periodText] = periods end
     end
-    lastPeriod = lastKey + #periods
+    lastPeriod = lastKey + #periods / NUMBERS_PER_PERIOD
+    number = 1
     for i = lastKey + 1, isIncomplete and problem and 0 or lastPeriod do
-      local period, key = periods[i - lastKey], KEYS[i]
-      local startUs, endUs, nextEndUs, limit = period[1], period[2], period[3], period[5]
-      if nowUs < startUs or nowUs >= nextEndUs then
+      local key, startUs, endUs, limit = KEYS[i], periods[number], periods[number + 1], periods[number + 4]
+      if nowUs < startUs or nowUs >= endUs and nowUs >= periods[number + 2] * US_PER_SECOND then
         problem = problem or string.format('PERIOD %.0f', nowUs / 1000)
         break
       end
-      local count = counts[key]
+      local count = buckets[key]
       if not count then
         local value = pcall('GETRANGE', key, '0', '12')
-        count = { stored = 0, atUs = 0, total = 0, endUs = 0, written = UNCHANGED }
+        count = { key = key, stored = 0, atUs = 0, total = 0, endUs = 0, written = UNCHANGED, previous = lastCount }
         if value ~= '' then
           local wrong = value.err
           if wrong and sub(wrong, 1, 9) ~= 'WRONGTYPE' then
@@ -489,20 +497,26 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
             count.stored, count.atUs, count.written = 0, 0, WHOLE
           end
         end
-        counts[key] = count
+        buckets[key], lastCount = count, count
       end
-      if nowUs >= endUs then startUs, endUs = endUs, nextEndUs end
-      if count.atUs >= nextEndUs then
-        -- The clock went back by more than to the period before: what counted then counts as charged now.
-        count.atUs, count.written = nowUs, WHOLE
-      elseif count.atUs >= endUs then
-        -- The clock went back to the period before: the bucket stays in its period until the clock has caught up.
-        startUs, endUs = endUs, nextEndUs
+      local atUs = count.atUs
+      if nowUs >= endUs or atUs >= endUs then
+        local nextEndUs = periods[number + 2] * US_PER_SECOND
+        if nowUs >= endUs then startUs, endUs = endUs, nextEndUs end
+        if atUs >= nextEndUs then
+          -- The clock went back by more than to the period before: what counted then counts as charged now.
+          atUs = nowUs
+          count.atUs, count.written = nowUs, WHOLE
+        elseif atUs >= endUs then
+          -- The clock went back to the period before: the bucket stays in its period until the clock has caught up.
+          startUs, endUs = endUs, nextEndUs
+        end
       end
       -- Points count if the last of them was charged since the period began: after a change of its start, they may all have been.
-      local total = count.atUs < startUs and 0 or count.stored
+      local total = atUs < startUs and 0 or count.stored
       count.total, count.endUs = total, endUs
-      if limit > 0 and total + period[4] > limit then admitted = 0 end
+      if limit > 0 and total + periods[number + 3] > limit then admitted = 0 end
+      number = number + NUMBERS_PER_PERIOD
     end
   end
 
@@ -612,9 +626,11 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
     reply[replied] =
       pack(STATE, total < limit and limit - total or 0, total > 0 and bucket.newestUs - startUs or 0, retryAfterUs)
   end
+  number = 1
   for i = lastKey + 1, problem and 0 or lastPeriod do
-    local count, period = counts[KEYS[i]], periods[i - lastKey]
-    local total, cost, limit, leftUs = count.total, period[4], period[5], count.endUs - nowUs
+    local count, cost, limit = buckets[KEYS[i]], periods[number + 3], periods[number + 4]
+    local total, leftUs = count.total, count.endUs - nowUs
+    number = number + NUMBERS_PER_PERIOD
     if limit < 0 then limit = -limit end
     local hasRoom = total + cost <= limit
     if hasRoom and admitted == 1 and isSpending then
@@ -689,25 +705,25 @@ for i = 1, isSpending and writes or 0 do
     call('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total + bucket.expired, bucket.newestUs, bucket.newestPoints))
   end
 end
-if isSpending and hasPeriods then
-  for key, count in pairs(counts) do
-    if count.written ~= UNCHANGED then
-      if count.stored == 0 then
-        -- A wrong value that no later decision of this call has replaced.
-        call('PSETEX', key, '1', '')
-      else
-        local value = pack(COUNT, count.stored, (count.atUs - count.atUs % US_PER_SECOND) / US_PER_SECOND)
-        if count.written == IN_PLACE then
-          call('SETRANGE', key, '0', value)
-        else
-          local lifeMs = givenLifeMs
-          -- After the end of its period, a key only matters to a clock that goes back.
-          if lifeMs == '0' then lifeMs = math.ceil((count.endUs - nowUs + KEPT_US) / 1000) end
-          call('PSETEX', key, lifeMs, value)
-        end
-      end
+local count = isSpending and lastCount
+while count do
+  if count.written == UNCHANGED then
+    -- Nothing was charged to it.
+  elseif count.stored == 0 then
+    -- A wrong value that no later decision of this call has replaced.
+    call('PSETEX', count.key, '1', '')
+  else
+    local value = pack(COUNT, count.stored, (count.atUs - count.atUs % US_PER_SECOND) / US_PER_SECOND)
+    if count.written == IN_PLACE then
+      call('SETRANGE', count.key, '0', value)
+    else
+      local lifeMs = givenLifeMs
+      -- After the end of its period, a key only matters to a clock that goes back.
+      if lifeMs == '0' then lifeMs = math.ceil((count.endUs - nowUs + KEPT_US) / 1000) end
+      call('PSETEX', count.key, lifeMs, value)
     end
   end
+  count = count.previous
 end
 for i = nextSlot, lastKeyOfSlots do
   local key, statement = KEYS[i], statements[i]

@@ -71,11 +71,11 @@ const PLAN_NAME = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
 
 const PER = SCOPE_NAMES.filter((name) => scopeNamed(name).isPer);
 
-const amount = (what: string) =>
+const amount = (what: string, most = `${MAX_WINDOW_LIMIT} (${MAX_PERIOD_LIMIT} with a period)`) =>
   Type.Optional(
     Type.Union([pointsUpTo(MAX_PERIOD_LIMIT), none], {
       description: `${what}, or \`none\`: only plans and overrides then have such a limit.`,
-      expects: `${numberUpTo(MAX_WINDOW_LIMIT)}, or none`,
+      expects: `a whole number from 1 to ${most}, or none`,
     }),
   );
 
@@ -88,9 +88,12 @@ const furtherLimit = closed({
   per: literals(PER, {
     description: 'Whose requests are counted together. Addresses are counted on public operations only.',
   }),
-  points: amount(`Points per window (up to ${MAX_WINDOW_LIMIT}) or period (up to ${MAX_PERIOD_LIMIT})`),
+  points: amount('Points per window or period'),
   requests: amount('Instead of points: requests per window or period'),
-  concurrent: amount('Instead of points, and without a window: requests that are in flight at the same time'),
+  concurrent: amount(
+    'Instead of points, and without a window: requests that are in flight at the same time',
+    `${MAX_WINDOW_LIMIT}`,
+  ),
   window: Type.Optional(
     Type.String({
       description: 'Length of the sliding window, from `1s` to `31d`.',
