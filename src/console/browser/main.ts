@@ -200,6 +200,7 @@ function startSearch(): void {
     if (event.key === '/' && !isTyping) {
       event.preventDefault();
       input.focus();
+      input.select();
     }
     if (event.key === 'Escape' && !isTyping && view.name !== 'overview') location.hash = '#/';
   });

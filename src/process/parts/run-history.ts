@@ -4,7 +4,7 @@ import type { RecordedChange } from '../../admin/history/change.ts';
 import { History } from '../../admin/history/history.ts';
 import { ReplicaWatch } from '../../admin/history/replica-watch.ts';
 import { version } from '../../config/package.ts';
-import { counted } from '../../domain/shown.ts';
+import { counted, shownTime } from '../../domain/shown.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
@@ -111,7 +111,7 @@ async function addEnding(history: History, ends: ReadonlyMap<string, number>, ad
   const { changes, isWhole } = await history.read();
   if (!isWhole) return;
   for (const [subject, endMs] of soon) {
-    const text = `ends at ${new Date(endMs).toISOString()}`;
+    const text = `the certificate of ${subject} ends at ${shownTime(endMs)} UTC`;
     const isKnown = changes.some(
       (one) => one.kind === 'certificate.ending' && one.subject === subject && one.text === text,
     );
