@@ -133,6 +133,8 @@ it('a new version and a certificate that ends soon are changes', async () => {
     expect(versions.map(({ text }) => text)).toEqual([expect.stringMatching(/^0\.0\.1 → \d+\.\d+\.\d+/)]);
     await expect
       .poll(() => of('certificate.ending', weir), SOON)
-      .toMatchObject([{ subject: 'listen', text: expect.stringMatching(/^the certificate of listen ends at 20/) }]);
+      .toMatchObject([
+        { subject: 'listen', text: expect.stringMatching(/^the certificate of listen ends at 20/) },
+      ]);
   }
 });

@@ -92,7 +92,7 @@ export class Finder {
         .map(({ name }) => ({ kind: 'limit', id: name, text: 'Limit' }) as const),
       ...this.#sources
         .operations()
-        .filter(({ id, method, path }) => id === q || `${method} ${path}` === q)
+        .filter(({ id, method, path }) => [id, path, `${method} ${path}`].includes(q))
         .map(({ id, method, path, cost }) => {
           const points = cost === 1 ? '1 point' : `${cost} points`;
           return { kind: 'operation', id, text: `${method} ${path}, ${points}` } as const;
