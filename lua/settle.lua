@@ -22,9 +22,11 @@
 --          and per bucket of a period, after a semicolon, six numbers: the start and the end of a period and the end of the next
 --          one, in seconds since 1970, then cost, final and limit. Points are given back only in the period of the charge,
 --          or in the present one if the time of the charge is unknown
+--          In both, ! after the limit, as in charge.lua: the bucket is durable
 --          and per key of slots, after a #, the time in ms for which the charge took one that belongs to no replica
 -- Reply    one string of big-endian integers; per settlement
---            1 byte   1 settled | 0 it was settled before | 2 it came too late; then nothing was changed
+--            1 byte   1 settled | 0 it was settled before | 2 it came too late | 3 the counts of its durable buckets are missing;
+--                     with 0, 2 and 3, nothing was changed. Points that are added to a bucket before it is put back would be lost
 --            and per bucket
 --            1 byte   1, or 0 if it cannot be read; then nothing follows
 --            4 bytes  remaining points
@@ -35,8 +37,7 @@
 --            7 bytes  remaining points
 --            6 bytes  µs until the period ends
 --            7 bytes  points that this settlement added above the limit
--- Errors   RECOVERING if the mark is wrong; then nothing was applied: points that are added to a bucket before it is put back would be lost.
---          Redis's own; then the settlements after the failed one were not applied, and may be sent again with the others
+-- Errors   Redis's own; then the settlements after the failed one were not applied, and may be sent again with the others
 --
 -- README.md describes the format of a bucket, and why no window ever holds more than the limit if nothing is added.
 
@@ -47,7 +48,7 @@ local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
 local US_PER_SECOND = 1000000
 -- A total has 32 bits. Charges stay below a limit, which is at most half of this.
 local MOST_POINTS = 4000000000
-local ALREADY, SETTLED, ENDED = '\0', '\1', '\2'
+local ALREADY, SETTLED, ENDED, MISSING = '\0', '\1', '\2', '\3'
 local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+) ?(%S*)', '^(%d+) (%d+) (%d+)', ',(%d+) (%d+) (%d+) (%d+)'
 local PERIOD, PERIOD_STATE = ';(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)', '>BI7I6I7'
 -- As in charge.lua: slots of no replica, and their leases.
@@ -61,6 +62,7 @@ local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local pack, unpack, sub, floor = struct.pack, struct.unpack, string.sub, math.floor
 
 local nowUs, givenLifeMs, mark = string.match(ARGV[1], CALL)
+local is_missing
 nowUs, givenLifeMs = nowUs + 0, givenLifeMs + 0
 if nowUs == 0 then
   local time = call('TIME')
@@ -71,7 +73,20 @@ if mark ~= '' then
     local info = pcall('INFO', 'replication')
     mark = not info.err and string.match(info, 'master_replid:(%x+)') or '-'
   end
-  if pcall('GET', KEYS[1]) ~= mark then return redis.error_reply('RECOVERING the counts of the journal are missing') end
+  local found = pcall('GET', KEYS[1])
+  if found ~= mark then
+    -- As in charge.lua: some buckets are back already.
+    local recovery, id = string.match(type(found) == 'string' and found or '', '^%* (%S+) (%S+)$')
+
+    function is_missing(text, firstKey)
+      local key = firstKey - 1
+      for sign in string.gmatch(text, '[,;][%d ]+(!?)') do
+        key = key + 1
+        if sign ~= '' and (id ~= mark or pcall('SISMEMBER', KEYS[1] .. ':' .. recovery, KEYS[key]) ~= 1) then return true end
+      end
+      return false
+    end
+  end
 end
 
 -- A bucket in this call is a table:
@@ -265,7 +280,9 @@ for text = 2, #ARGV do
   local chargedUs, markedMs, endUs = string.match(ARGV[text], SETTLEMENT)
   local marker, outcome = KEYS[key], SETTLED
   chargedUs, endUs, key = chargedUs + 0, endUs + 0, key + 1
-  if endUs > 0 and nowUs > endUs then
+  if is_missing and is_missing(ARGV[text], key) then
+    outcome = MISSING
+  elseif endUs > 0 and nowUs > endUs then
     outcome = pcall('GETRANGE', marker, '0', '0') == '1' and ALREADY or ENDED
   elseif pcall('GETRANGE', marker, '0', '0') ~= '' then
     outcome = ALREADY

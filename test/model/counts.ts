@@ -37,7 +37,7 @@ export interface Replica {
   isConnected: boolean;
   /** The period of a charge that Redis has counted, and whose answer is on its way. */
   unanswered: Period | -1;
-  /** A settlement that adds a point: none, one whose answer is on its way, or one that has to be sent again. */
+  /** A settlement of a point: none, one whose answer is on its way, or one that has to be sent again. */
   settling: 'none' | 'sent' | 'unanswered';
   /** Sums that are in no batch (src/store/journal/sums.ts). */
   pending: PerPeriod;
@@ -74,6 +74,8 @@ export interface Replica {
 export interface Counts {
   /** Of the bucket, in a period. */
   readonly limit: number;
+  /** What a charge costs on top in the end; -1 if it is given back. */
+  readonly settles: 1 | -1;
   servers: [Server, Server];
   /** The server that new connections go to. */
   primary: 0 | 1;
@@ -95,7 +97,7 @@ export interface Counts {
   left: Faults;
   /** Not known to any program: what was admitted, what was counted without an answer, and what died unwritten. */
   admitted: PerPeriod;
-  /** What was added by settlements that are answered. */
+  /** What was added, or given back, by settlements that are answered. */
   added: PerPeriod;
   unknown: PerPeriod;
   died: PerPeriod;
@@ -120,7 +122,7 @@ export interface Faults {
   /** One replica waits no longer for another, or has lost the lock and does not know. */
   slow: number;
   periods: number;
-  /** No fault: a charge costs one point more in the end. */
+  /** No fault: a charge costs one point more, or less, in the end. */
   settlements: number;
 }
 
@@ -169,10 +171,11 @@ export function newReplica(at: 0 | 1, server: number): Replica {
 }
 
 /** Counts that are complete: a Redis with a mark, and a second one with a copy of it. */
-export function initialCounts(replicas: number, limit: number, left: Faults): Counts {
+export function initialCounts(replicas: number, limit: number, settles: 1 | -1, left: Faults): Counts {
   const known = { ...newReplica(0, 1), isKnown: true, inLineWith: 1 };
   return {
     limit,
+    settles,
     servers: [
       { id: 1, isMaster: true, mark: 1, back: 0, points: 0, period: 0, settled: 0 },
       { id: 2, isMaster: false, mark: 1, back: 0, points: 0, period: 0, settled: 0 },

@@ -8,28 +8,41 @@ import { protocolSteps } from './protocol.ts';
 export interface Setup {
   readonly replicas: number;
   readonly limit?: number;
+  readonly settles?: 1 | -1;
   readonly faults: Partial<Faults>;
   /** A part that is left out. */
   readonly without?: Part | undefined;
 }
 
-export function journalModel({ replicas, limit = 1, faults, without }: Setup): Model<Counts> {
+export function journalModel({ replicas, limit = 1, settles, faults, without }: Setup): Model<Counts> {
   return {
-    initial: initialCounts(replicas, limit, { ...NO_FAULTS, ...faults }),
+    initial: initialCounts(replicas, limit, settles ?? 1, { ...NO_FAULTS, ...faults }),
     stepsOf: (counts) => [...protocolSteps(counts, without), ...faultSteps(counts, without)],
     keyOf,
     // Two servers that count at a time may each admit up to the limit, as without a journal.
     problemOf: (counts, steps) =>
-      problemOf(counts, steps, (faults.failovers ?? 0) + (faults.slow ?? 0) + (faults.starts ?? 0) === 0),
+      problemOf(
+        counts,
+        steps,
+        (faults.failovers ?? 0) + (faults.slow ?? 0) + (faults.starts ?? 0) === 0,
+        settles !== -1 ? 0 : (faults.settlements ?? 0) - counts.left.settlements,
+      ),
   };
 }
 
-function problemOf(counts: Counts, steps: readonly Step<Counts>[], isOneServer: boolean): string | undefined {
+/** @param givenBack points that settlements have given back, or will */
+function problemOf(
+  counts: Counts,
+  steps: readonly Step<Counts>[],
+  isOneServer: boolean,
+  givenBack: number,
+): string | undefined {
   const { admitted, added, died, unknown, rows, period, servers, primary } = counts;
   for (const at of [0, 1] as const) {
-    if (isOneServer && admitted[at] > counts.limit + died[at])
+    if (isOneServer && admitted[at] > counts.limit + died[at] + givenBack)
       return 'more points were admitted than the limit';
-    if (rows[at] > admitted[at] + added[at]) return 'the journal has more points than were admitted';
+    if (rows[at] > admitted[at] + Math.max(0, added[at]))
+      return 'the journal has more points than were admitted';
   }
   const server = servers[primary];
   const isRight = server.mark === server.id;
@@ -37,10 +50,11 @@ function problemOf(counts: Counts, steps: readonly Step<Counts>[], isOneServer: 
   const counted = pointsOf(server, period);
   const atWay = counts.replicas.filter(({ unanswered }) => unanswered === period).length;
   const settling = counts.replicas.filter((one) => one.settling !== 'none').length;
+  const [adding, givingBack] = counts.settles > 0 ? [settling, 0] : [0, settling];
   const known = admitted[period] + added[period];
-  if (isCounted && counted > known + unknown[period] + atWay + settling)
+  if (isCounted && counted > known + unknown[period] + atWay + adding)
     return 'Redis has more points than were charged';
-  if (isCounted && isOneServer && counted < known - died[period]) return 'points are forgotten';
+  if (isCounted && isOneServer && counted < known - died[period] - givingBack) return 'points are forgotten';
   if (!isQuiet(counts, steps)) return undefined;
   if (!isRight) return 'counts are never put back';
   if (counted < known - died[period]) return 'points are forgotten for good';

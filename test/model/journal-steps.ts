@@ -36,7 +36,7 @@ export function addSettlements(counts: Counts, index: number, has: Has, add: Add
   const { settling, isConnected } = replicaOf(counts, index);
   const server = serverOf(counts, index);
   const bit = 1 << index;
-  const isNew = settling === 'none' && counts.left.settlements > 0 && counts.admitted[counts.period] > 0;
+  const isNew = settling === 'none' && counts.left.settlements > 0 && mayBeSettled(counts);
   // lua/settle.lua
   const mayApply = isCounting(server, has) || !has('settlements look at the mark');
   if (isConnected && mayApply && (isNew || settling === 'unanswered'))
@@ -46,7 +46,7 @@ export function addSettlements(counts: Counts, index: number, has: Has, add: Add
       replicaOf(next, index).settling = 'sent';
       if ((applied.settled & bit) !== 0 && has('a settlement is applied once')) return;
       applied.settled |= bit;
-      applied.points = pointsOf(applied, next.period) + 1;
+      applied.points = pointsOf(applied, next.period) + next.settles;
       applied.period = next.period;
     });
   // recordSettled in src/store/journal/recording-store.ts
@@ -54,18 +54,24 @@ export function addSettlements(counts: Counts, index: number, has: Has, add: Add
     add('settled', (next) => {
       const settled = replicaOf(next, index);
       settled.settling = 'none';
-      settled.pending[next.period] += 1;
+      settled.pending[next.period] += next.settles;
       settled.hasCounted = true;
-      next.added[next.period] += 1;
+      next.added[next.period] += next.settles;
       // The next settlement has another id.
       for (const one of next.servers) one.settled &= ~bit;
     });
 }
 
+/** Whether a point that was charged in this period is not given back. */
+function mayBeSettled({ admitted, added, replicas, period, settles }: Counts): boolean {
+  const settling = replicas.filter((one) => one.settling !== 'none').length;
+  return admitted[period] + (settles < 0 ? added[period] - settling : 0) > 0;
+}
+
 export function addWrites(counts: Counts, index: number, has: Has, add: Add): void {
   const { batch, late, pending } = replicaOf(counts, index);
   // Journal.#takeBatch
-  if (batch === undefined && pending[0] + pending[1] > 0)
+  if (batch === undefined && pending[0] + pending[1] !== 0)
     add('take a batch', (next) => takeBatch(replicaOf(next, index)));
   // WRITE in src/store/journal/statements.ts
   if (batch !== undefined) {

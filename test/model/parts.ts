@@ -19,7 +19,8 @@ export type Part =
   | 'during a recovery, an owner counts only where it was put back'
   | 'all replicas write before an owner is put back'
   | 'an owner that was put back counts for one recovery'
-  | 'an owner counts after it was put back';
+  | 'an owner counts after it was put back'
+  | 'what was read before an owner was put back is not put back after it';
 
 /** Adds steps that change a copy of the state. */
 export type Add = (name: string, change: (next: Counts) => void) => void;

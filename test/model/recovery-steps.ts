@@ -31,7 +31,7 @@ export function addAttendance(counts: Counts, index: number, has: Has, add: Add)
       asked.hasCounted = false;
       asked.isBehind = asked.isConnected && asked.server !== counts.askedServer;
       if (!asked.isBehind) asked.inLineWith = counts.askedServer;
-      if (pending[0] + pending[1] > 0) takeBatch(asked);
+      if (pending[0] + pending[1] !== 0) takeBatch(asked);
     });
   if (flushingFor > 0 && batch === undefined)
     add('say that it is written', (next) => {
@@ -128,7 +128,12 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
         fail('lose the connection');
         break;
       }
-      step('put back', 'put', (next) => putBack(serverOf(next, index), counts.period, replica.sums, has));
+      step('put back', 'put', (next) => {
+        const isLeftOut =
+          (replica.first === 'put' || replica.first === 'back') &&
+          has('what was read before an owner was put back is not put back after it');
+        if (!isLeftOut) putBack(serverOf(next, index), counts.period, replica.sums, has);
+      });
       break;
     }
     case 'put':

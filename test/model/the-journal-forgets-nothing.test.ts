@@ -12,6 +12,8 @@ const SETUPS: readonly Setup[] = [
   { replicas: 1, faults: { empties: 1, starts: 1 } },
   { replicas: 1, faults: { empties: 1, lost: 1, settlements: 2 } },
   { replicas: 2, faults: { empties: 1, settlements: 1 } },
+  { replicas: 1, limit: 2, settles: -1, faults: { empties: 1, lost: 1, settlements: 1 } },
+  { replicas: 2, settles: -1, faults: { empties: 1, settlements: 1 } },
   { replicas: 2, faults: { failovers: 1, settlements: 1 } },
   { replicas: 2, faults: { snapshots: 1 } },
   { replicas: 2, faults: { failovers: 1 } },
@@ -29,8 +31,8 @@ const LARGER: readonly Setup[] = [
 
 const TIMEOUT_MS = 3_600_000;
 
-const textOf = ({ replicas, limit = 1, faults }: Setup) =>
-  `${replicas} replicas, a limit of ${limit}, ${JSON.stringify(faults)}`;
+const textOf = ({ replicas, limit = 1, settles = 1, faults }: Setup) =>
+  `${replicas} replicas, a limit of ${limit}, ${JSON.stringify(faults)}${settles < 0 ? ', which give back' : ''}`;
 
 test.each(
   [...SETUPS, ...(process.env.EXPLORED === 'all' ? LARGER : [])].map(
@@ -108,6 +110,10 @@ const NEEDED: Readonly<Record<Part, readonly [Setup, string]>> = {
   'an owner that was put back counts for one recovery': [
     { replicas: 1, faults: { snapshots: 2 } },
     'more points were admitted than the limit',
+  ],
+  'what was read before an owner was put back is not put back after it': [
+    { replicas: 1, settles: -1, faults: { empties: 1, settlements: 1 } },
+    'Redis has more points than were charged',
   ],
   'an owner counts after it was put back': [{ replicas: 1, faults: { empties: 1 } }, 'points are forgotten'],
 };

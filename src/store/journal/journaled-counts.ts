@@ -43,6 +43,4 @@ export interface LossListener {
   arrived(server: string): void;
   /** The connection for charges ended. */
   left(): void;
-  /** Whether counts are being put back. */
-  isRecovering(): boolean;
 }

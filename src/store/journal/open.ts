@@ -42,7 +42,6 @@ export function openJournal(
     missing: () => recovery?.want(),
     arrived: (server) => recovery?.arrived(server),
     left: () => recovery?.left(),
-    isRecovering: () => recovery?.isLost ?? false,
   });
   const recovery = followed && new Recovery(tables.recovery, journal, followed.counts, observer);
   return {

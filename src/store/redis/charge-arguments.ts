@@ -173,7 +173,8 @@ function periodTextOf(bucket: BucketCharge, cost: number, span: Span): string {
   return `${spanText(span)} ${costIn(bucket, cost)} ${limitOf(bucket)}${signOf(bucket)}`;
 }
 
-function signOf({ record }: BucketCharge): string {
+/** Whether it is durable. */
+export function signOf({ record }: BucketCharge): string {
   return record === undefined ? '' : '!';
 }
 

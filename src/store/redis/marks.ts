@@ -2,10 +2,9 @@ import { setImmediate } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import type { LossListener } from '../journal/journaled-counts.ts';
 import { markKey } from '../keys.ts';
-import type { BucketCharge, Charge, Decision } from '../store.ts';
+import type { BucketCharge, Charge, Decision, Settled } from '../store.ts';
 import type { Mark } from './charge-arguments.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
-import { reasonOf } from './connection/redis-failures.ts';
 import { WantedBuckets } from './wanted-buckets.ts';
 
 /** Has the script ask Redis. */
@@ -77,19 +76,14 @@ export class Marks {
   }
 
   /** Looks whether settlements have found one. */
-  lookAt(error: unknown): void {
-    if (error instanceof Error && reasonOf(error.message) === 'recovering') this.#found.missing();
+  lookAt(settled: readonly (Settled | undefined)[]): void {
+    if (settled.includes(undefined)) this.#found.missing();
   }
 
   /** A connection is ready: its server may have lost its data. */
   ready(): void {
     this.changed();
     this.#found.missing();
-  }
-
-  /** Why nothing should be settled now. */
-  get problem(): 'recovering' | undefined {
-    return this.#found.isRecovering() ? 'recovering' : undefined;
   }
 
   /** A connection ended. */

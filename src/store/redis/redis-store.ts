@@ -93,14 +93,12 @@ export class RedisStore implements Store {
     this.#settlements = new PendingSettlements(
       {
         groupOf,
-        // What is given back to a bucket that is missing would be lost.
-        problemOf: (group) => this.#problemOf(group) ?? marks?.problem,
-        send: (settlements, group, markedMs) => {
+        problemOf: (group) => this.#problemOf(group),
+        send: async (settlements, group, markedMs) => {
           const options = { markedMs, unixMs: this.#clock.nowMs(), mark: marks?.of(group) };
-          return sendSettlements(client, settlements, options).catch((error: unknown) => {
-            marks?.lookAt(error);
-            throw error;
-          });
+          const settled = await sendSettlements(client, settlements, options);
+          marks?.lookAt(settled);
+          return settled;
         },
       },
       observer,

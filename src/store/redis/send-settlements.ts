@@ -8,12 +8,12 @@ import {
   type SettledState,
   type Settlement,
 } from '../store.ts';
-import { isDurable, LIFE_MS_PER_WINDOW_SECOND, type Mark, spanText } from './charge-arguments.ts';
+import { isDurable, LIFE_MS_PER_WINDOW_SECOND, type Mark, signOf, spanText } from './charge-arguments.ts';
 import { type RedisClient, SETTLE } from './scripts.ts';
 import { isOfWindow, readSevenBytes } from './send-charges.ts';
 
 /** The first byte of a reply of lua/settle.lua. */
-const OUTCOMES = ['already', 'settled', 'ended'] as const;
+const OUTCOMES = ['already', 'settled', 'ended', 'missing'] as const;
 const STATE_BYTES = 14;
 const PERIOD_STATE_BYTES = 20;
 
@@ -29,12 +29,15 @@ export interface SettleOptions {
   readonly lifeMs?: number | undefined;
 }
 
-/** Applies settlements in one script call, in order. All their keys must be in one Cluster slot. Rejects with the error of Redis or of its connection. */
+/**
+ * Applies settlements in one script call, in order. All their keys must be in one Cluster slot. Returns undefined for a settlement that was
+ * not applied, because its counts are being put back. Rejects with the error of Redis or of its connection.
+ */
 export async function sendSettlements(
   client: RedisClient,
   settlements: readonly Settlement[],
   options: SettleOptions,
-): Promise<readonly Settled[]> {
+): Promise<readonly (Settled | undefined)[]> {
   const args = settleArguments(settlements, options);
   const reply = await client.settleBuffer(args).catch((error: unknown) => {
     // As for charges: nothing ran.
@@ -73,7 +76,7 @@ function settleArguments(
 function textOf(bucket: BucketCharge, settlement: Settlement): string {
   const cost = costIn(bucket, settlement.charge.cost);
   const final = finalCostIn(bucket, settlement);
-  return `,${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${cost} ${final} ${bucket.limit}`;
+  return `,${LIFE_MS_PER_WINDOW_SECOND * bucket.windowSeconds} ${cost} ${final} ${bucket.limit}${signOf(bucket)}`;
 }
 
 function periodTextOf(bucket: BucketCharge, unixMs: number, settlement: Settlement): string {
@@ -81,10 +84,10 @@ function periodTextOf(bucket: BucketCharge, unixMs: number, settlement: Settleme
   const cost = costIn(bucket, settlement.charge.cost);
   return span === undefined
     ? ''
-    : `;${spanText(span)} ${cost} ${finalCostIn(bucket, settlement)} ${bucket.limit}`;
+    : `;${spanText(span)} ${cost} ${finalCostIn(bucket, settlement)} ${bucket.limit}${signOf(bucket)}`;
 }
 
-function readSettled(reply: Buffer, settlements: readonly Settlement[]): Settled[] {
+function readSettled(reply: Buffer, settlements: readonly Settlement[]): (Settled | undefined)[] {
   let position = 0;
   return settlements.map(({ charge }) => {
     const outcome = OUTCOMES[reply.readUInt8(position++)];
@@ -108,6 +111,6 @@ function readSettled(reply: Buffer, settlements: readonly Settlement[]): Settled
       };
       position += PERIOD_STATE_BYTES;
     }
-    return { outcome, buckets };
+    return outcome === 'missing' ? undefined : { outcome, buckets };
   });
 }

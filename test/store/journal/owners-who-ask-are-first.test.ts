@@ -45,6 +45,7 @@ async function startFleet(settings: RemoteStoreSettings) {
   open.push({ close: () => database.end() });
   const rows = async () => (await database.query('select from weir_journal_counts')).rowCount;
   await expect.poll(rows, WAIT).toBe(2 * OWNERS);
+  await expect.poll(() => isRecovering(fleet), WAIT).toBe(false);
   return { fleet, stores, database };
 }
 
@@ -82,6 +83,15 @@ async function admittedInAll(fleet: Fleet, store: Store, owner: number): Promise
   return fleet.admittedTo(owner);
 }
 
+/** Charges 5 points when the owner counts. */
+async function chargedTo(store: Store, fleet: Fleet, owner: number) {
+  await untilCounting(fleet, store, owner);
+  const decision = await store.charge({ buckets: fleet.bucketsOf(owner), cost: 5, operation: 'listPayees' });
+  if (decision.outcome !== 'admitted') throw new Error(decision.outcome);
+  fleet.addAdmitted([0, 0, 0, 0, 1]);
+  return decision;
+}
+
 const isRecovering = ({ replicas }: Fleet) => replicas.some(({ journal }) => journal.isRecovering());
 
 describe.skipIf(postgresUrl === undefined)('while counts are put back,', { timeout: 60_000 }, () => {
@@ -97,6 +107,13 @@ describe.skipIf(postgresUrl === undefined)('while counts are put back,', { timeo
       await untilCounting(fleet, store, index + 1);
       expect(await admittedInAll(fleet, store, index + 1)).toBe(LIMIT);
     }
+    const { buckets, chargedAtUs } = await chargedTo(stores[1], fleet, 4);
+    const charge = { buckets: fleet.bucketsOf(4), cost: 5, operation: 'listPayees' };
+    const settlement = { charge, chargedAtUs, id: 'less', cost: 1, refundsRequests: false };
+    expect(await stores[1].settle(settlement)).toMatchObject({
+      outcome: 'settled',
+      buckets: buckets.map(({ remaining }) => ({ remaining: remaining + 4 })),
+    });
     // There is nothing to be put back.
     await untilCounting(fleet, stores[0], OWNERS);
     expect(isRecovering(fleet)).toBe(true);

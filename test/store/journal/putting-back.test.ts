@@ -2,10 +2,14 @@ import { EventEmitter, once } from 'node:events';
 import { Redis } from 'ioredis';
 import type pg from 'pg';
 import { afterAll, describe, expect, test, vi } from 'vitest';
+import { calendarOf } from '../../../src/domain/limits/calendar.ts';
 import type { PresentCounts } from '../../../src/store/journal/journaled-counts.ts';
 import { PuttingBack } from '../../../src/store/journal/putting-back.ts';
 import { withScripts } from '../../../src/store/redis/scripts.ts';
+import { sendCharges } from '../../../src/store/redis/send-charges.ts';
+import { sendSettlements } from '../../../src/store/redis/send-settlements.ts';
 import { WantedBuckets } from '../../../src/store/redis/wanted-buckets.ts';
+import type { BucketCharge, Decision } from '../../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
 
 const countsOf = (keys: readonly string[]): PresentCounts => ({
@@ -85,10 +89,10 @@ describe('buckets that are asked for', () => {
   });
 });
 
-describe('buckets that wait for a recovery', () => {
-  const client = withScripts(new Redis(sharedRedisUrl()));
-  afterAll(() => client.disconnect());
+const client = withScripts(new Redis(sharedRedisUrl()));
+afterAll(() => client.disconnect());
 
+describe('buckets that wait for a recovery', () => {
   test('are 10,000 at most, whoever asks, and are taken in the order in which they were asked for', async () => {
     const prefix = uniquePrefix();
     const key = `${prefix}:1:{journal}:wanted`;
@@ -109,4 +113,57 @@ describe('buckets that wait for a recovery', () => {
       );
     expect(await wanted.take(client)).toEqual([]);
   });
+});
+
+const ID = 'a1';
+const MONTH = calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 });
+
+test.each([
+  ['all durable ones', 'r1', ID, ['day', 'month'], true],
+  ['one more', 'r1', ID, ['minute', 'day', 'month'], true],
+  ['no period', 'r1', ID, ['minute', 'day'], false],
+  ['no window', 'r1', ID, ['minute', 'month'], false],
+  ['none', 'r1', ID, [], false],
+  ['those of another recovery', 'r2', ID, ['day', 'month'], false],
+  ['those of another Redis', 'r1', 'a2', ['day', 'month'], false],
+])('during a recovery, charges and settlements count if it has put back %s: %s %s %j', async (...row) => {
+  const [, recovery, id, back, isCounting] = row;
+  const prefix = uniquePrefix();
+  const markKey = `${prefix}:1:{a}:journal`;
+  const [minute, day, month] = ['minute', 'day', 'month'].map((name): BucketCharge => {
+    const key = `${prefix}:1:{a}:${name}:a`;
+    const windowSeconds = name === 'minute' ? 60 : 86_400;
+    const calendar = name === 'month' ? MONTH : undefined;
+    const record = { scope: 'account' as const, owner: 'a', name, key, windowSeconds, calendar };
+    return { key, limit: 10, windowSeconds, calendar, record: name === 'minute' ? undefined : record };
+  }) as [BucketCharge, BucketCharge, BucketCharge];
+  await client.set(markKey, `* ${recovery} ${id}`, 'EX', 60);
+  await client.sadd(`${markKey}:r1`, 'other', ...back.map((name) => `${prefix}:1:{a}:${name}:a`));
+  await client.expire(`${markKey}:r1`, 60);
+  const mark = { key: markKey, expected: ID };
+  // The other charge of the call needs no durable count.
+  const charges = [
+    { buckets: [minute, day, month], cost: 2 },
+    { buckets: [minute], cost: 2 },
+  ];
+  const decisions = await new Promise<readonly Decision[]>((resolve, reject) => {
+    sendCharges(client, charges, { isSpending: true, mark }, (error, made) =>
+      error === undefined ? resolve(made) : reject(error),
+    );
+  });
+  expect(decisions).toMatchObject([
+    isCounting ? { outcome: 'admitted' } : { outcome: 'uncounted', reason: 'recovering' },
+    { outcome: 'admitted' },
+  ]);
+  const settlements = charges.map((charge, index) => ({
+    charge,
+    chargedAtUs: undefined,
+    id: `${index}`,
+    cost: 3,
+    refundsRequests: false,
+  }));
+  const settled = await sendSettlements(client, settlements, { markedMs: 1_000, unixMs: Date.now(), mark });
+  expect(settled.map((one) => one?.outcome)).toEqual([isCounting ? 'settled' : undefined, 'settled']);
+  expect(await client.exists(day.key, month.key)).toBe(isCounting ? 2 : 0);
+  expect(settled[1]).toMatchObject({ buckets: [{ remaining: isCounting ? 4 : 7 }] });
 });
