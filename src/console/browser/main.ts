@@ -10,6 +10,7 @@ import { followOperations } from './operation-tables.ts';
 import { showOverview } from './overview.ts';
 import { hasPage, type OwnerScope, type OwnerView, openOwner } from './owner.ts';
 import { showQueues } from './queue-table.ts';
+import { isRange, openRange } from './range.ts';
 import { fewOfEach, refusalTable } from './refusal-list.ts';
 import { showReplicas } from './replica-table.ts';
 import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talker-tables.ts';
@@ -157,12 +158,16 @@ function route(): void {
   const isOtherStream = owner !== undefined || view.owner !== undefined;
   view.page?.close();
   Object.assign(view, { name, owner, q });
-  view.page = q === undefined ? owner && openOwner(owner.scope, owner.id) : openFind(q);
+  view.page = q === undefined ? owner && pageOf(owner) : openFind(q);
   showPage(name);
   const title = owner?.id ?? q;
   document.title = title === undefined ? 'Weir' : `${title} · Weir`;
   if (isOtherStream) view.stream.abort();
   draw();
+}
+
+function pageOf({ scope, id }: NonNullable<ConsoleView['owner']>): OwnerView {
+  return scope === 'address' && isRange(id) ? openRange(id) : openOwner(scope, id);
 }
 
 function showPage(name: ConsoleView['name']): void {

@@ -172,7 +172,7 @@ function headingOf(scope: OwnerScope, id: string): HTMLElement {
 }
 
 /** Calls `read` again and again, unless the page is hidden. */
-function poll(read: () => Promise<void>) {
+export function poll(read: () => Promise<void>) {
   let timer: number | undefined;
   let isClosed = false;
   const turn = async () => {

@@ -26,6 +26,18 @@ it('the box opens the owner of an id without a choice of scope, and offers nothi
   await expect.poll(() => page.locator('#owner h1').textContent(), SOON).toBe('Account acct_1');
   expect(messages).toEqual([]);
 
+  await search('10.1.2.3/8');
+  await expect
+    .poll(() => page.locator('#owner h1').textContent(), SOON)
+    .toBe('Range of addresses 10.0.0.0/8');
+  await page.getByRole('button', { name: 'Block…' }).click();
+  await page.locator('dialog').getByLabel('Your name').fill('alice');
+  await page.locator('dialog').getByLabel('Why').fill('scanners');
+  await page.getByRole('button', { name: 'Block the address' }).click();
+  await expect
+    .poll(() => page.locator('#owner .blocks').textContent(), SOON)
+    .toContain('The address 10.0.0.0/8 is blocked until');
+
   await page.goto(`${gateway.adminUrl}/#/account/org_1`);
   await expect
     .poll(() => page.locator('#owner .problem').first().textContent(), SOON)
