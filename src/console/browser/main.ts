@@ -1,6 +1,7 @@
 import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import { backoffMs } from '../../domain/backoff.ts';
+import { isRange, openRange } from './actions/block-range.ts';
 import { askForToken, onAction, showNotice } from './actions/dialog.ts';
 import { ApiError, readEvents } from './api.ts';
 import { openFind } from './find.ts';
@@ -10,7 +11,7 @@ import { followOperations } from './operation-tables.ts';
 import { showOverview } from './overview.ts';
 import { hasPage, type OwnerScope, type OwnerView, openOwner } from './owner.ts';
 import { showQueues } from './queue-table.ts';
-import { isRange, openRange } from './range.ts';
+
 import { fewOfEach, refusalTable } from './refusal-list.ts';
 import { showReplicas } from './replica-table.ts';
 import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talker-tables.ts';

@@ -1,8 +1,8 @@
-import type { ShownBlock } from '../../admin/facts/block-api.ts';
-import { blockLines } from './actions/block-owner.ts';
-import { ApiError, ask } from './api.ts';
-import { type OwnerView, poll } from './owner.ts';
-import { byId, element, setText } from './widgets/dom.ts';
+import type { ShownBlock } from '../../../admin/facts/block-api.ts';
+import { ApiError, ask } from '../api.ts';
+import { type OwnerView, poll } from '../owner.ts';
+import { byId, element, setText } from '../widgets/dom.ts';
+import { blockLines } from './block-owner.ts';
 
 /** Whether an id of the page of an address is a range. A /64 of IPv6 is one client. */
 export function isRange(id: string): boolean {
