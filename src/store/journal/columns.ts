@@ -14,19 +14,19 @@ const LONGEST_BYTES = 256;
  */
 export function columnsOf(sums: readonly Sum[]): readonly string[] {
   const counts = sums.map(countOf);
-  const texts = (read: (sum: Sum) => string) => arrayOf(sums.map((sum) => quoted(read(sum))));
+  const texts = (read: (sum: Sum) => string) => arrayOf(sums.map((sum) => quotedText(read(sum))));
   const numbers = (read: (sum: Sum) => number) => arrayOf(sums.map(read));
   return [
     texts(({ bucket }) => bucket.scope),
-    texts(({ bucket }) => storedText(bucket.owner)),
+    texts(({ bucket }) => bucket.owner),
     numbers(({ minute }) => minute),
-    texts(({ bucket }) => storedText(bucket.name)),
-    texts(({ operation }) => storedText(operation)),
+    texts(({ bucket }) => bucket.name),
+    texts(({ operation }) => operation),
     numbers(({ points }) => points),
     numbers(({ requests }) => requests),
     numbers(({ refused }) => refused),
     // It is short: the parts of keys are.
-    texts(({ bucket }) => bucket.key),
+    arrayOf(sums.map(({ bucket }) => quoted(bucket.key))),
     arrayOf(counts.map(({ start }) => start)),
     arrayOf(counts.map(({ until }) => until)),
     arrayOf(counts.map(({ windowSeconds }) => windowSeconds ?? 'null')),
@@ -35,6 +35,10 @@ export function columnsOf(sums: readonly Sum[]): readonly string[] {
 
 function arrayOf(values: readonly (string | number)[]): string {
   return `{${values.join()}}`;
+}
+
+function quotedText(text: string): string {
+  return PLAIN.test(text) ? `"${text}"` : quoted(storedText(text));
 }
 
 function quoted(text: string): string {

@@ -17,7 +17,7 @@ export interface Sum {
 /** What a request adds to a sum. */
 export type Addition = Pick<Sum, 'points' | 'requests' | 'refused'>;
 
-/** The sums of one minute, by the bucket's key and the operation. */
+/** The sums of one minute, by the operation and the bucket's key. There are few operations, and many buckets. */
 type Minute = Map<string, Map<string, Sum>>;
 
 /** About 60 MB. */
@@ -55,12 +55,13 @@ export class PendingSums {
   take(most: number): readonly Sum[] {
     const taken: Sum[] = [];
     for (const [minute, sums] of this.#minutes) {
-      for (const [key, byOperation] of sums) {
-        if (taken.length >= most) return taken;
-        taken.push(...byOperation.values());
-        this.#size -= byOperation.size;
-        sums.delete(key);
-      }
+      for (const byKey of sums.values())
+        for (const [key, sum] of byKey) {
+          if (taken.length >= most) return taken;
+          taken.push(sum);
+          this.#size -= 1;
+          byKey.delete(key);
+        }
       this.#minutes.delete(minute);
     }
     return taken;
@@ -75,7 +76,7 @@ export class PendingSums {
   }
 
   #get({ key }: BucketRecord, operation: string, minute: number): Sum | undefined {
-    return this.#minutes.get(minute)?.get(key)?.get(operation);
+    return this.#minutes.get(minute)?.get(operation)?.get(key);
   }
 
   #make(bucket: BucketRecord, operation: string, minute: number): Sum {
@@ -84,23 +85,21 @@ export class PendingSums {
       sums = new Map();
       this.#minutes.set(minute, sums);
     }
-    let byOperation = sums.get(bucket.key);
-    if (byOperation === undefined) {
-      byOperation = new Map();
-      sums.set(bucket.key, byOperation);
+    let byKey = sums.get(operation);
+    if (byKey === undefined) {
+      byKey = new Map();
+      sums.set(operation, byKey);
     }
     const sum = { bucket, operation, minute, points: 0, requests: 0, refused: 0 };
-    byOperation.set(operation, sum);
+    byKey.set(bucket.key, sum);
     this.#size += 1;
     return sum;
   }
 
   /** Joins the sums of each hour in its last minute. Nothing that is joined already is joined again. */
   #joinHours(): void {
-    const sums = [...this.#minutes].flatMap(([minute, byKey]) =>
-      minute === lastOfHour(minute)
-        ? []
-        : [...byKey.values()].flatMap((byOperation) => [...byOperation.values()]),
+    const sums = [...this.#minutes].flatMap(([minute, byOperation]) =>
+      minute === lastOfHour(minute) ? [] : [...byOperation.values()].flatMap((byKey) => [...byKey.values()]),
     );
     for (const [minute] of [...this.#minutes])
       if (minute !== lastOfHour(minute)) this.#minutes.delete(minute);
