@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterEach, describe, expect, inject, test } from 'vitest';
-import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
+import { createDatabase, findPostgres, startPostgres } from '../../../platform/test/fixtures/postgres.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
 import { startRedisCluster } from '../../fixtures/redis-cluster.ts';
 import { startSentinel } from '../../fixtures/redis-sentinel.ts';
@@ -30,8 +30,8 @@ afterEach(async () => {
 });
 
 /** Two replicas that count, and a database. */
-async function startFleet(settings: RemoteStoreSettings) {
-  const url = await createDatabase(postgresUrl ?? '');
+async function startFleet(settings: RemoteStoreSettings, serverUrl = postgresUrl) {
+  const url = await createDatabase(serverUrl ?? '');
   const fleet = new Fleet(uniquePrefix(), LIMIT);
   open.push(fleet);
   const stores = [fleet.start(settings, url), fleet.start(settings, url)];
@@ -93,10 +93,10 @@ async function startAddress(first: number) {
   };
 }
 
-async function startFleetOnRedis() {
+async function startFleetOnRedis(serverUrl?: string) {
   const server = await startRedisServer();
   open.push({ close: () => server.stop() });
-  return { server, ...(await startFleet({ kind: 'redis', url: server.url, deadlineMs })) };
+  return { server, ...(await startFleet({ kind: 'redis', url: server.url, deadlineMs }, serverUrl)) };
 }
 
 describe.skipIf(postgresUrl === undefined)(
@@ -191,6 +191,26 @@ describe.skipIf(postgresUrl === undefined)(
       await pause(1_000);
       expect(await fleet.charge(stores[0] as never, 0)).toBe('recovering');
       await database.giveBack();
+      await counting();
+      await fleet.endLoad();
+      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+    });
+
+    test('PostgreSQL crashes while Redis is emptied, and again when counts are put back', async () => {
+      const postgres = await startPostgres(findPostgres() ?? '');
+      open.push({ close: () => postgres.stop() });
+      const { server, fleet, stores, counting } = await startFleetOnRedis(postgres.url);
+      const redis = clientOf(server.port);
+      await Promise.all([redis.flushall(), postgres.kill()]);
+      await pause(LOADED_MS);
+      expect(await fleet.charge(stores[0] as never, 0)).toBe('recovering');
+      await postgres.restart();
+      // A recovery has taken it, or has ended.
+      await expect.poll(() => redis.exists(`${fleet.prefix}:1:{slots}:journal`), WAIT).toBe(1);
+      const failed = fleet.failures.length;
+      await postgres.kill();
+      await expect.poll(() => fleet.failures.length, WAIT).toBeGreaterThan(failed);
+      await postgres.restart();
       await counting();
       await fleet.endLoad();
       expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
