@@ -50,7 +50,11 @@ function observed(
     recovered(recovered, seconds) {
       metrics.recovered(recovered, seconds);
       isRecoveryFailing = false;
-      log.info({ ...recovered, seconds }, 'Redis had lost durable counts, which are put back');
+      const message =
+        recovered.buckets > 0
+          ? 'Redis had lost durable counts, which are put back'
+          : 'There were no durable counts to put back into Redis';
+      log.info({ ...recovered, seconds }, message);
     },
     recoveryFailed(error) {
       metrics.recoveryFailed(error);
