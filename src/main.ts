@@ -80,7 +80,7 @@ withSettings(program.command('revoke'), 'process settings, which name the Redis 
 withGateway(program.command('usage'))
   .description('print the limits of an Account, what it has used, and its recent operations')
   .argument('<id>', 'such as acct_1')
-  .option('--scope <scope>', 'account, organization, person or address', 'account')
+  .option('--scope <scope>', 'account, organization, person or address; default: what has the id')
   .option('--organization <id>', 'Organization of the Account, if the gateway cannot look it up')
   .option('--account <id>', 'Account of the Person, if the gateway cannot look it up')
   .option('--period <period>', 'a past year, month or day from the journal, such as 2026-11')

@@ -38,6 +38,16 @@ interface Answer {
   readonly ageSeconds: number;
 }
 
+/** The admin port refused a request. */
+export class AdminRefusal extends CommandError {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
 /** Twice the time between two readings of the store. Older lists are reported as out of date. */
 const OLD_SECONDS = 10;
 
@@ -76,7 +86,8 @@ export async function askAdmin(
   };
   if (requestId !== undefined)
     throw new CommandError(`${port.url} is a port for clients. ${NAME_ADMIN_PORT}`);
-  throw new CommandError(
+  throw new AdminRefusal(
+    answer.status,
     `${port.url} answered ${answer.status}${typeof error === 'string' ? `: ${error.replaceAll('\n', '; ')}` : '.'}`,
   );
 }

@@ -11,18 +11,32 @@ interface PastOptions extends AdminOptions {
   readonly json?: boolean;
 }
 
-/** `weir usage ID --period`: what an owner used in a past period, by day, operation and limit. */
+/** `weir usage ID --period`: what an owner used in a past period, by day, operation and limit. The owner is in the first scope with counts. */
 export async function pastUsage(
-  { scope, id, period }: { readonly scope: ScopeName; readonly id: string; readonly period: string },
+  {
+    scopes,
+    id,
+    period,
+  }: { readonly scopes: readonly ScopeName[]; readonly id: string; readonly period: string },
   options: PastOptions,
 ): Promise<void> {
   const { timeZone = 'UTC', startsOn = '1', csv = false, json = false } = options;
   const query = new URLSearchParams({ period, timeZone, startsOn });
-  const path = `/usage/${scopeNamed(scope).plural}/${encodeURIComponent(id)}?${query}`;
-  const past = (await askAdmin(options, path)) as PastUsage;
+  let past: PastUsage | undefined;
+  for (const scope of scopes) {
+    const path = `/usage/${scopeNamed(scope).plural}/${encodeURIComponent(id)}?${query}`;
+    const answer = (await askAdmin(options, path)) as PastUsage;
+    past ??= answer;
+    if (answer.days.length === 0) continue;
+    past = answer;
+    break;
+  }
+  if (past === undefined) return;
+  const { scope, from, to, days } = past;
+  const owner = scopes.length === 1 ? `${scope} ${id}` : id;
   if (json) printJson(past);
-  else if (csv)
-    process.stdout.write(csvHead + past.days.map((day) => csvLine({ scope, id, ...day })).join(''));
+  else if (csv) process.stdout.write(csvHead + days.map((day) => csvLine({ scope, id, ...day })).join(''));
+  else if (days.length === 0) print(`The journal has nothing of ${owner} from ${from} to ${to}.`);
   else print(...linesOf(past));
 }
 
@@ -30,7 +44,6 @@ const COUNTS = ['points', 'requests', 'refused'] as const;
 
 function linesOf({ scope, id, from, to, asOf, limits, days }: PastUsage) {
   const cells = (counts: PastUsage['limits'][number]) => COUNTS.map((name) => `${counts[name]}`);
-  if (days.length === 0) return [`The journal has nothing of ${scope} ${id} from ${from} to ${to}.`];
   return [
     `${scope} ${id} from ${from} to ${to}`,
     '',

@@ -1,10 +1,12 @@
+import type { FindResult } from '../admin/find/finder.ts';
 import type { BucketUsage, Usage } from '../admin/usage/owner-usage.ts';
 import { inFlightText } from '../console/format.ts';
 import { exactDuration, roundedDuration } from '../domain/duration.ts';
 import { unitOf } from '../domain/limits/rows.ts';
-import { isScopeName, SCOPES } from '../domain/limits/scopes.ts';
+import { isScopeName, SCOPE_NAMES, SCOPES, type ScopeName } from '../domain/limits/scopes.ts';
 import { CommandError } from '../process/failure.ts';
-import { type AdminOptions, askAdmin } from './admin-client.ts';
+import { type AdminOptions, AdminRefusal, askAdmin } from './admin-client.ts';
+import { looksLikeAddress } from './limit/block.ts';
 import { textOf } from './limit/limit.ts';
 import { pastUsage } from './past-usage.ts';
 import { print, printJson } from './print.ts';
@@ -24,21 +26,42 @@ export interface UsageOptions extends AdminOptions {
 
 /** `weir usage`: the limits of an Account, Organization, Person or address, what it has used, and its recent operations. */
 export async function usage(id: string, options: UsageOptions): Promise<void> {
-  const { scope = 'account', organization, account, json = false, period } = options;
-  if (!isScopeName(scope)) throw new CommandError(`--scope takes ${Object.keys(SCOPES).join(', ')}.`);
+  const { scope, json = false, period } = options;
+  if (scope !== undefined && !isScopeName(scope))
+    throw new CommandError(`--scope takes ${SCOPE_NAMES.join(', ')}.`);
   if (period !== undefined) {
-    await pastUsage({ scope, id, period }, options);
+    const fitting = SCOPE_NAMES.filter((one) => (one === 'address') === looksLikeAddress(id));
+    await pastUsage({ scopes: scope === undefined ? fitting : [scope], id, period }, options);
     return;
   }
   if (options.csv === true) throw new CommandError('--csv takes a --period, such as --period 2026-11.');
-  const hints = new URLSearchParams({ ...(organization && { organization }), ...(account && { account }) });
-  const query = hints.size === 0 ? '' : `?${hints}`;
-  const answer = (await askAdmin(
-    options,
-    `/usage/${SCOPES[scope].plural}/${encodeURIComponent(id)}${query}`,
-  )) as Usage;
+  const answer = await (scope === undefined ? usageOfId(id, options) : usageOf(scope, id, options));
   if (json) printJson(answer);
   else print(...linesOf(answer));
+}
+
+async function usageOf(
+  scope: ScopeName,
+  id: string,
+  { organization, account, ...options }: UsageOptions,
+): Promise<Usage> {
+  const hints = new URLSearchParams({ ...(organization && { organization }), ...(account && { account }) });
+  const query = hints.size === 0 ? '' : `?${hints}`;
+  const path = `/usage/${SCOPES[scope].plural}/${encodeURIComponent(id)}${query}`;
+  return (await askAdmin(options, path)) as Usage;
+}
+
+/** The usage of an Account or an address, or else of the Organization or Person that has the id. */
+async function usageOfId(id: string, options: UsageOptions): Promise<Usage> {
+  try {
+    return await usageOf(looksLikeAddress(id) ? 'address' : 'account', id, options);
+  } catch (error) {
+    if (!(error instanceof AdminRefusal) || error.status !== 404) throw error;
+    const { found } = (await askAdmin(options, `/find?q=${encodeURIComponent(id)}`)) as FindResult;
+    if (found.some(({ kind }) => kind === 'organization')) return usageOf('organization', id, options);
+    if (found.some(({ isPerson }) => isPerson)) return usageOf('person', id, options);
+    throw error;
+  }
 }
 
 function linesOf({

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { createDatabase } from '../../platform/test/fixtures/postgres.ts';
+import { usage } from '../../src/commands/usage.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
+import { runHere } from '../fixtures/run-here.ts';
 
 const postgresUrl = inject('postgresUrl');
 
@@ -65,6 +67,11 @@ describe.skipIf(postgresUrl === undefined)('a journal', () => {
       limits: [{ limit: 'organization-month', requests: admitted, refused: 0 }],
       days: [{ day: TODAY, limit: 'organization-month' }],
     });
+    const printed = (id: string, options = {}) =>
+      runHere(() => usage(id, { url: first.adminUrl, period: TODAY.slice(0, 7), ...options }));
+    expect((await printed('org_1')).stdout).toMatch(/^organization org_1 from /);
+    expect((await printed('org_1', { csv: true })).stdout).toContain(`\norganization,org_1,${TODAY},`);
+    expect((await printed('org_9')).stdout).toMatch(/^The journal has nothing of org_9 from /);
   });
 
   test('is exported as CSV and as NDJSON', async () => {
@@ -92,6 +99,8 @@ describe.skipIf(postgresUrl === undefined)('a journal', () => {
   test.each([
     ['2026-13', 'period takes'],
     ['2026-02-30', 'period takes'],
+    ['0001-01', 'period takes'],
+    ['', 'period takes'],
     ['November', 'period takes'],
     ['2026-11&timeZone=Mars', 'timeZone takes'],
     ['2026-11&startsOn=32', 'startsOn takes'],

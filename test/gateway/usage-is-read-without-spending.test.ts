@@ -205,6 +205,15 @@ describe('weir usage', () => {
     expect(person.stdout).toMatch(/person-read +10 in 1 min +0 +10/);
   });
 
+  it.each([
+    ['org_1', 'organization'],
+    ['person_1', 'person'],
+    ['203.0.113.7', 'address'],
+  ])('finds whose id %s is', async (id, scope) => {
+    const gateway = await start();
+    expect((await run(id, { url: gateway.adminUrl })).stdout).toMatch(new RegExp(`^${scope} ${id}`));
+  });
+
   it('says what is wrong', async () => {
     const gateway = await start();
     const failure = async (id: string, options: UsageOptions) => (await run(id, options)).failure;

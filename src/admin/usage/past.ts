@@ -34,7 +34,7 @@ export function pastOf({ period, timeZone = 'UTC', startsOn = '1' }: PastQuery):
   return { period, timeZone, startsOn: first, from: new Date(startMs), to: new Date(endMs) };
 }
 
-const PERIOD = /^(\d{4})(?:-(\d\d)(?:-(\d\d))?)?$/;
+const PERIOD = /^([1-9]\d{3})(?:-(\d\d)(?:-(\d\d))?)?$/;
 
 /** The kind of a period, and its first day in days since 1970; undefined if there is no such period. */
 function parse(period: string): { readonly unit: PeriodUnit; readonly day: number } | undefined {

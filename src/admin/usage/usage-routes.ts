@@ -29,9 +29,8 @@ export function addUsageRoutes(
         const { id: named } = request.params;
         const id = scope === 'address' ? networkOf(named) : named;
         if (id === undefined) return reply.code(400).send({ error: `${named} is not an IP address.` });
-        const past = single(period);
-        if (past !== undefined) {
-          const asked = { period: past, timeZone: single(timeZone), startsOn: single(startsOn) };
+        if (period !== undefined) {
+          const asked = { period: `${period}`, timeZone: single(timeZone), startsOn: single(startsOn) };
           return answerPast(reply, sources.past, { scope, id }, asked);
         }
         const query = {

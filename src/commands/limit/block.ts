@@ -38,7 +38,7 @@ export async function unblock(id: string, options: BlockOptions): Promise<void> 
 }
 
 /** Also of a mistyped one, such as `10.0.0.300`: the gateway says what is wrong. */
-function looksLikeAddress(id: string): boolean {
+export function looksLikeAddress(id: string): boolean {
   const [address = ''] = id.split('/', 1);
   return (
     /^\d+\.\d+\.\d+\.\d+$/.test(address) || (/^[\da-f:.]+$/i.test(address) && address.split(':').length > 2)
