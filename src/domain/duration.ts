@@ -10,8 +10,6 @@ const UNITS = [
   SECOND,
 ];
 
-type Unit = (typeof UNITS)[number];
-
 /** The seconds of a text such as `90s` or `30d`. Undefined for any other text. */
 export function parseDuration(text: string): number | undefined {
   const [, count, letter = ''] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
@@ -28,13 +26,13 @@ export function writtenDuration(seconds: number): string {
 /** The duration in the longest unit that divides it: `90 s`, `1 min`, `36 h`, `30 days`. */
 export function exactDuration(seconds: number): string {
   const unit = exactUnit(seconds);
-  return inUnit(seconds / unit.seconds, unit);
+  return inUnit(seconds / unit.seconds, unit.short);
 }
 
 /** The duration in the longest unit that it has at least two of: `90 s`, `3 min`, `36 h`, `2 days`. Seconds are never rounded. */
 export function roundedDuration(seconds: number, round: (count: number) => number = Math.round): string {
   const unit = UNITS.find((one) => seconds >= 2 * one.seconds) ?? SECOND;
-  return inUnit(unit === SECOND ? seconds : round(seconds / unit.seconds), unit);
+  return inUnit(unit === SECOND ? seconds : round(seconds / unit.seconds), unit.short);
 }
 
 /** A window after an amount: `per minute`, `in 5 min`. */
@@ -43,10 +41,10 @@ export function windowText(seconds: number): string {
   return seconds === unit.seconds ? `per ${unit.name}` : `in ${exactDuration(seconds)}`;
 }
 
-function exactUnit(seconds: number): Unit {
+function exactUnit(seconds: number) {
   return UNITS.find((one) => seconds >= one.seconds && seconds % one.seconds === 0) ?? SECOND;
 }
 
-function inUnit(count: number, { short }: Unit): string {
+function inUnit(count: number, short: string): string {
   return `${count} ${short}${short === 'day' && count !== 1 ? 's' : ''}`;
 }

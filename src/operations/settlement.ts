@@ -33,7 +33,7 @@ export const NOT_CHARGED: Advice = {
 };
 
 /** Settings of all operations. */
-interface SettlementSettings {
+export interface SettlementSettings {
   readonly refundOn: readonly (string | number)[];
   readonly maxBodyBytes: number;
 }

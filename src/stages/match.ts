@@ -7,7 +7,7 @@ import {
   KINDS_BY_METHOD,
   type ListedOperation,
 } from '../operations/listed-operation.ts';
-import { settlementOf } from '../operations/settlement.ts';
+import { type SettlementSettings, settlementOf } from '../operations/settlement.ts';
 import type { LetterCase, TrailingSlash } from './path/folded-path.ts';
 import { foldedPath } from './path/folded-path.ts';
 import { type Route, RouteIndex, STRICTNESS } from './path/route-index.ts';
@@ -31,24 +31,22 @@ export function refuseMethod(): Refusal {
 }
 
 /** What happens to a request that no listed operation matches. */
-export type UnlistedPolicy = 'charge' | 'reject' | UnlistedCost;
-
-interface UnlistedCost {
-  readonly cost: number;
-  readonly settlement?: SettlementRules | undefined;
-}
+export type UnlistedPolicy =
+  | 'charge'
+  | 'reject'
+  | { readonly cost: number; readonly settlement?: SettlementRules | undefined };
 
 /** What happens to unlisted requests, and which of their responses cost nothing. */
-export function unlistedPolicy(settings: UnlistedSettings): UnlistedPolicy {
+export function unlistedPolicy(
+  settings: SettlementSettings & { readonly unlisted: UnlistedPolicy },
+): UnlistedPolicy {
   const { unlisted } = settings;
   return unlisted === 'reject'
     ? unlisted
     : { ...costOfUnlisted(unlisted), settlement: settlementOf({}, settings) };
 }
 
-type UnlistedSettings = Parameters<typeof settlementOf>[1] & { readonly unlisted: UnlistedPolicy };
-
-function costOfUnlisted(policy: Exclude<UnlistedPolicy, 'reject'>): UnlistedCost {
+function costOfUnlisted(policy: Exclude<UnlistedPolicy, 'reject'>) {
   return policy === 'charge' ? { cost: DEFAULT_COST } : policy;
 }
 

@@ -96,10 +96,12 @@ const TOO_MANY_MARKS = `The path has more than ${MAX_MARKS} combining marks or i
 const TRAILING_SLASH =
   'The path ends with a slash, and the API is described without it. Leave the slash out.';
 
-type Shaped = { readonly path: string; readonly folded: string } | { readonly problem: string };
-
 /** Applies the profile to a path whose characters are valid. */
-function shape(path: string, profile: PathProfile, servesSlash: (folded: string) => boolean): Shaped {
+function shape(
+  path: string,
+  profile: PathProfile,
+  servesSlash: (folded: string) => boolean,
+): { readonly path: string; readonly folded: string } | { readonly problem: string } {
   const problem = shapeProblem(path, profile);
   if (problem !== undefined) return { problem };
   let shaped = path;

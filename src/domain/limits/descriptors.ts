@@ -70,17 +70,11 @@ export interface DescriptorRule {
   readonly below: DescriptorLevel;
 }
 
-interface Wildcard {
-  readonly key: string;
-  /** The text before, between and after each `*`. */
-  readonly parts: readonly string[];
-  readonly rule: DescriptorRule;
-}
-
 /** The rules at one depth. An exact value wins over a wildcard, and a wildcard over a rule without a value. */
 export class DescriptorLevel {
   readonly #exact = new Map<string, Map<string, DescriptorRule>>();
-  readonly #wildcards: Wildcard[] = [];
+  /** The parts of a value are the texts before, between and after each `*`. */
+  readonly #wildcards: { key: string; parts: readonly string[]; rule: DescriptorRule }[] = [];
   readonly #defaults = new Map<string, DescriptorRule>();
 
   /**

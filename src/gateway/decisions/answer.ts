@@ -27,18 +27,12 @@ function addRemovals(lines: FieldLines, caller: Caller | undefined): void {
   if (missing.length > 0) lines.add('X-Envoy-Auth-Headers-To-Remove', missing.join(','));
 }
 
-interface RefusalSettings {
-  readonly baseUrl: string;
-  /** Status that reports a 429 to the proxy. */
-  readonly deniedStatus: number;
-}
-
-/** Answers with the gateway's own refusal, for the proxy to send to the client. */
-export function refuse(
-  request: PortRequest,
-  refusal: Refusal,
-  { baseUrl, deniedStatus }: RefusalSettings,
-): void {
+/**
+ * Answers with the gateway's own refusal, for the proxy to send to the client.
+ *
+ * @param deniedStatus reports a 429 to the proxy
+ */
+export function refuse(request: PortRequest, refusal: Refusal, baseUrl: string, deniedStatus: number): void {
   const { protocol, requestId } = request;
   const status = refusal.status === 429 ? deniedStatus : refusal.status;
   if (protocol !== 'auth-request' && status === refusal.status) {

@@ -11,7 +11,6 @@ import type { Gateway, GatewayDependencies } from '../dependencies.ts';
 import {
   Entrance,
   normaliseTarget,
-  type PortDependencies,
   type PortRequest,
   type PortStage,
   refuseUnreadable,
@@ -19,7 +18,7 @@ import {
   warnOf,
 } from '../entrance.ts';
 import { allow, refuse } from './answer.ts';
-import { decideAsked } from './api/decide.ts';
+import { decideAsked, type ProgramDependencies } from './api/decide.ts';
 import { HeldDecisions } from './api/held-decisions.ts';
 import type { Receipts } from './api/receipt.ts';
 import { settleAsked } from './api/settle.ts';
@@ -51,10 +50,8 @@ const NOT_TRUSTED = new Refusal(
 );
 const ABANDONED = new Refusal('BadRequest', 'The proxy closed the connection.', { closes: true });
 
-interface Shared extends PortDependencies {
+interface Shared extends ProgramDependencies {
   readonly settings: DecisionSettings;
-  readonly receipts: Receipts;
-  readonly held: HeldDecisions;
 }
 
 /** What happens to a question, in order. */
@@ -99,7 +96,7 @@ export async function createDecisionServer(
     shared,
     failure: 'a decision failed',
     begin: (request) => readRequest(request, extAuthzPrefix),
-    refuse: (request, refusal) => refuse(request, refusal, { baseUrl, deniedStatus }),
+    refuse: (request, refusal) => refuse(request, refusal, baseUrl, deniedStatus),
   });
   connections.onExchange = take;
   app.all('/', serve);

@@ -11,22 +11,16 @@ import type { TurnSettings } from './turns/guest.ts';
 import { Turns } from './turns/turns.ts';
 import { UpstreamAddresses } from './upstream-addresses.ts';
 
-interface TlsSettings extends TlsFiles {
-  readonly verify: boolean;
-}
-
 interface Place {
   /** `http://host:port` or `https://host:port`, with a base path where it has one. */
   readonly url: string;
-  readonly tls?: TlsSettings;
-  readonly host?: HostField;
+  readonly tls?: TlsFiles & { readonly verify: boolean };
+  /** Which Host field it receives: the host of its own URL, or the client's. */
+  readonly host?: 'upstream' | 'preserve';
 }
 
-/** Which Host field an upstream receives: the host of its own URL, or the client's. */
-type HostField = 'upstream' | 'preserve';
-
 export interface UpstreamSettings extends Place, TurnSettings {
-  readonly host: HostField;
+  readonly host: NonNullable<Place['host']>;
   readonly routes: readonly (Place & { readonly prefix: string })[];
   /** The longest body that is read before its request asks for a turn. */
   readonly bodyBufferBytes: number;

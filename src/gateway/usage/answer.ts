@@ -1,18 +1,11 @@
-import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { countOf } from '../../admin/usage/owner-usage.ts';
 import type { Caller } from '../../domain/caller.ts';
 import { countedBy } from '../../domain/limits/rows.ts';
-import type { Buckets, PayerBuckets } from '../../stages/buckets/buckets.ts';
+import type { PayerBuckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/payer-bucket.ts';
 import { readBuckets } from '../../store/read-buckets.ts';
 import type { Store } from '../../store/store.ts';
-
-/** Where the figures come from. The store is the one that requests are charged to. */
-export interface AnswerSources {
-  readonly buckets: Buckets;
-  readonly store: Store;
-  readonly reports: Pick<OwnerReports, 'sumIfRoom'>;
-}
+import type { GatewayDependencies } from '../dependencies.ts';
 
 /** The answer, as JSON has it. docs/rate-limits.openapi.yaml describes it. */
 export type OwnUsage = Awaited<ReturnType<typeof ownUsage>>;
@@ -26,7 +19,7 @@ export type OwnUsage = Awaited<ReturnType<typeof ownUsage>>;
 export async function ownUsage(
   caller: Caller,
   home: Caller | undefined,
-  { buckets, store, reports }: AnswerSources,
+  { buckets, store, reports }: GatewayDependencies,
 ) {
   const { account } = caller;
   const due = buckets.bucketsOf(caller, 'caller');

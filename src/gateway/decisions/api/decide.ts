@@ -13,6 +13,12 @@ import { answerPosted, readPosted } from './posted.ts';
 import { type Question, readQuestions } from './question.ts';
 import type { Receipts } from './receipt.ts';
 
+/** What the stages of the port for decisions share with the answers to programs. */
+export interface ProgramDependencies extends PortDependencies {
+  readonly receipts: Receipts;
+  readonly held: HeldDecisions;
+}
+
 const NEEDS_TOKEN = new Refusal(
   'Forbidden',
   'Only the token of decisions.tokenFile entitles a program to name an Account or a cost, or to choose limits.',
@@ -27,7 +33,7 @@ const NEEDS_TOKEN = new Refusal(
 export async function decideAsked(
   request: PortRequest,
   mayName: boolean,
-  shared: DecideDependencies,
+  shared: ProgramDependencies,
 ): Promise<Refusal | 'answered'> {
   const body = await readPosted(request);
   if (body instanceof Refusal) return body;
@@ -38,22 +44,20 @@ export async function decideAsked(
   // A hold that nobody could settle takes no slots.
   const canHold = list.some(({ hold }) => hold !== undefined) && (await shared.receipts.canWrite());
   const asked = await Promise.all(
-    list.map((one) => decideOne(one, request, { isAlone: !isBatch, canHold }, shared)),
+    list.map((one) => {
+      const source = new AskedSource(one, request, canHold);
+      return decideOne(one, source, isBatch ? randomUUID() : request.requestId, shared);
+    }),
   );
   const answers = asked.map((one) => ({ ...answerOf(one, shared.baseUrl), ...receiptMember(one, shared) }));
   answerPosted(request, isBatch ? { decisions: answers } : answers[0]);
   return 'answered';
 }
 
-interface DecideDependencies extends PortDependencies {
-  readonly receipts: Receipts;
-  readonly held: HeldDecisions;
-}
-
 const ID_BYTES = 12;
 
 /** The receipt of a decision that was to be held; null if there is nothing to settle. */
-function receiptMember(asked: AskedRequest, { receipts, held, observer }: DecideDependencies) {
+function receiptMember(asked: AskedRequest, { receipts, held, observer }: ProgramDependencies) {
   if (!asked.source.isToBeHeld) return {};
   const decision = heldDecision(asked, randomBytes(ID_BYTES).toString('base64url'));
   if (decision === undefined) {
@@ -76,23 +80,17 @@ const STAGES: readonly Stage<AskedSource, PortDependencies>[] = [
   ...CHARGE_STAGES,
 ];
 
-interface DecideOptions {
-  /** Whether it is the only question of the program's request, whose id it then has. */
-  readonly isAlone: boolean;
-  /** Whether it can be held. */
-  readonly canHold: boolean;
-}
-
+/** @param requestId the program's own, unless it asks more than one question */
 function decideOne(
   question: Question,
-  outer: PortRequest,
-  { isAlone, canHold }: DecideOptions,
+  source: AskedSource,
+  requestId: string,
   shared: PortDependencies,
 ): Awaitable<AskedRequest> {
-  const source = new AskedSource(question, outer, canHold);
+  const { outer } = source;
   const asked = new RequestContext(source, question.method ?? '', question.path ?? '');
   asked.protocol = 'decide';
-  asked.requestId = isAlone ? outer.requestId : randomUUID();
+  asked.requestId = requestId;
   asked.startedMs = performance.now();
   asked.traceparent = outer.traceparent;
   asked.clientAddress = question.address ?? outer.clientAddress;

@@ -10,9 +10,6 @@ import { type ReceiptKeys, SIGNATURE_BYTES } from './receipt-keys.ts';
 /** Longer texts are no receipts: 32 buckets of the longest ids come to 24,000 characters. */
 export const LONGEST_RECEIPT = 32_768;
 
-/** Why a receipt cannot be settled. `unavailable`: the key is unknown, so its signature cannot be checked. */
-export type NoReceipt = 'unknown' | 'unavailable';
-
 /** Other forms have other numbers. */
 const FORM = 1;
 
@@ -76,8 +73,11 @@ export class Receipts {
     return Buffer.concat([this.#keys.sign(content), content]).toString('base64url');
   }
 
-  /** Takes linear time in the text. The content is parsed only if its signature is valid. */
-  async read(receipt: string): Promise<HeldDecision | NoReceipt> {
+  /**
+   * Takes linear time in the text. The content is parsed only if its signature is valid, which is `unavailable` as long as the key is
+   * unknown.
+   */
+  async read(receipt: string): Promise<HeldDecision | 'unknown' | 'unavailable'> {
     if (receipt.length > LONGEST_RECEIPT) return 'unknown';
     const bytes = Buffer.from(receipt, 'base64url');
     // Node's decoder skips what is not base64url, so that several texts would be one receipt.

@@ -7,10 +7,11 @@ import { FieldErrors } from '../../../domain/field-errors.ts';
 import { problemValue, Refusal } from '../../../domain/problems.ts';
 import { readJson } from '../../../operations/validation/json-text.ts';
 import { MAX_LIMIT, type Settled } from '../../../store/store.ts';
-import type { PortDependencies, PortRequest } from '../../entrance.ts';
-import type { HeldDecision, HeldDecisions } from './held-decisions.ts';
+import type { PortRequest } from '../../entrance.ts';
+import type { ProgramDependencies } from './decide.ts';
+import type { HeldDecision } from './held-decisions.ts';
 import { answerPosted, readPosted } from './posted.ts';
-import { LONGEST_RECEIPT, nameOf, type Receipts } from './receipt.ts';
+import { LONGEST_RECEIPT, nameOf } from './receipt.ts';
 
 /** Settlements in one request. */
 const MAX_SETTLEMENTS = 100;
@@ -25,8 +26,6 @@ const itemSchema = Type.Object(
   },
   { additionalProperties: false },
 );
-
-type Item = Static<typeof itemSchema>;
 
 const item = Compile(itemSchema);
 const batch = Compile(
@@ -44,11 +43,6 @@ const UNAVAILABLE = new Refusal(
   'The key of receipts is unknown, because the store does not answer.',
 );
 
-interface SettleDependencies extends PortDependencies {
-  readonly receipts: Receipts;
-  readonly held: HeldDecisions;
-}
-
 const US_PER_MS = US_PER_SECOND / 1_000;
 
 /**
@@ -58,7 +52,7 @@ const US_PER_MS = US_PER_SECOND / 1_000;
  */
 export async function settleAsked(
   request: PortRequest,
-  shared: SettleDependencies,
+  shared: ProgramDependencies,
 ): Promise<Refusal | 'answered'> {
   const body = await readPosted(request);
   if (body instanceof Refusal) return body;
@@ -94,9 +88,9 @@ function failed(refusal: Refusal, requestId: string, baseUrl: string) {
   return { settled: false, reason, buckets: [], problem: problemValue(refusal, requestId, baseUrl) };
 }
 
-async function settleOne(value: unknown, shared: SettleDependencies) {
+async function settleOne(value: unknown, shared: ProgramDependencies) {
   if (!item.Check(value)) return invalid(problemsOf(value));
-  const { receipt, cost } = value as Item;
+  const { receipt, cost } = value as Static<typeof itemSchema>;
   const received = await shared.receipts.read(receipt);
   if (received === 'unknown' || received === 'unavailable') {
     shared.observer.receipt(received === 'unknown' ? 'invalid' : received);
@@ -108,7 +102,7 @@ async function settleOne(value: unknown, shared: SettleDependencies) {
 }
 
 /** Settles a decision, and counts what it has cost when the store has answered. */
-async function applied(decision: HeldDecision, cost: number, { store, held }: SettleDependencies) {
+async function applied(decision: HeldDecision, cost: number, { store, held }: ProgramDependencies) {
   const { charge, chargedAtUs, id } = decision;
   const endsAtUs = chargedAtUs + (charge.heldMs ?? 0) * US_PER_MS;
   const settled = await store.settle({
