@@ -6,15 +6,14 @@ const BEARER = /^Bearer +(\S+)$/i;
 /**
  * What an Authorization header is worth at a port. `unset`: the port has no token. `unreadable`: its file cannot be read, or has
  * another form.
+ *
+ * @param section of weir.yaml, such as `admin`
  */
-export type TokenVerdict = 'unset' | 'unreadable' | 'missing' | 'wrong' | 'right';
-
-/** @param section of weir.yaml, such as `admin` */
 export function judgeToken(
   authorization: string | undefined,
   settings: PortTokenSettings,
   section: string,
-): TokenVerdict {
+): 'unset' | 'unreadable' | 'missing' | 'wrong' | 'right' {
   if (settings.token === undefined && settings.tokenFile === undefined) return 'unset';
   const expected = expectedToken(settings, section);
   if (expected === undefined) return 'unreadable';

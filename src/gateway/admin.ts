@@ -54,7 +54,7 @@ export interface AdminSources {
   readonly finder: Finder;
   readonly history: History;
   readonly why: Why;
-  readonly log: Pick<Changes, 'info'>;
+  readonly log: Changes;
   /** The operations in force. */
   operations(): readonly PricedOperation[];
 }
@@ -122,7 +122,7 @@ export function createAdminServer({
     addFactRoutes(guarded, facts);
     addFindRoute(guarded, finder);
     addWhyRoute(guarded, why);
-    addChangesRoutes(guarded, { history, log, nowMs: () => usage.buckets.nowMs });
+    addChangesRoutes(guarded, history, log, () => usage.buckets.nowMs);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, { ...usage, past });
     addExportRoute(guarded, past);

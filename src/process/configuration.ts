@@ -24,18 +24,16 @@ import { OperationTable, unlistedOperations, unlistedPolicy } from '../stages/ma
 
 /** The content of the files of an `identity` section. */
 export interface IdentityContent {
-  readonly identities: Identities;
-  readonly keys: JSONWebKeySet | undefined;
-}
-
-/** The content of every file that a gateway reads. */
-export interface Configuration {
-  readonly settings: Settings;
-  readonly limits: Limits;
   /** Empty where no identities file is named. */
   readonly identities: Identities;
   /** Of the key file, where one is named. */
   readonly keys: JSONWebKeySet | undefined;
+}
+
+/** The content of every file that a gateway reads. */
+export interface Configuration extends IdentityContent {
+  readonly settings: Settings;
+  readonly limits: Limits;
   /** The same of each of the `credentials` with an `identity` of its own; undefined for the others. */
   readonly credentials: readonly (IdentityContent | undefined)[];
   readonly operations: readonly ListedOperation[];
@@ -46,8 +44,20 @@ export interface Configuration {
     readonly operations: OperationFiles;
     /** What the other files are read through. */
     readonly source: FileSource;
-    readonly settings: SettingsFile;
+    /** weir.yaml, which is not reloaded. `read` throws a ConfigError that carries every problem. */
+    readonly settings: { readonly file: string; read(): Settings };
   };
+}
+
+/** Receives the content of changed files. */
+export interface Reloadable {
+  limits(limits: Limits): void;
+  operations(operations: readonly ListedOperation[]): void;
+  identities(identities: Identities): void;
+  /** The identities of the entry of `credentials` with this index. */
+  credential(index: number, identities: Identities): void;
+  /** The rules of Envoy's rate limit service. */
+  descriptors(rules: DescriptorRules): void;
 }
 
 /** The operations of a configuration, ready to match requests. */
@@ -59,13 +69,6 @@ export function operationTableOf({ settings, operations }: Configuration): Opera
     pathProfile.case,
     pathProfile.trailingSlash,
   );
-}
-
-/** weir.yaml, which is not reloaded. */
-export interface SettingsFile {
-  readonly file: string;
-  /** Throws a ConfigError that carries every problem. */
-  read(): Settings;
 }
 
 const NO_IDENTITIES: Identities = { tokens: new TokenTable(0), principals: new Map(), accounts: new Map() };

@@ -11,11 +11,6 @@ export class CommandError extends Error {
   }
 }
 
-interface SystemError extends NodeJS.ErrnoException {
-  readonly address?: string;
-  readonly port?: number;
-}
-
 /** The message of a failed command, in lines; without a stack for errors that the user can fix. */
 export function failureLines(error: unknown): readonly string[] {
   if (error instanceof ConfigError) return error.problems.map(formatProblem);
@@ -26,7 +21,10 @@ export function failureLines(error: unknown): readonly string[] {
 
 /** Undefined if the system is not the cause. */
 function systemFailure(error: Error): readonly string[] | undefined {
-  const { code, syscall, address, port } = error as SystemError;
+  const { code, syscall, address, port } = error as NodeJS.ErrnoException & {
+    address?: string;
+    port?: number;
+  };
   if (code === 'EADDRINUSE') {
     return [`Port ${port} on ${address} is in use: stop what listens there, or choose another port.`];
   }

@@ -2,24 +2,12 @@ import { ConfigError } from '../config/problem.ts';
 import { type Watch, type Watched, watchFiles } from '../config/watch.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
-import { type Configuration, findCosts } from './configuration.ts';
+import { type Configuration, findCosts, type Reloadable } from './configuration.ts';
 
 /** How files are looked at, and what is reported of their changes. */
 export interface FileReport extends Pick<Watched<unknown>, 'stateOf' | 'onProblems'> {
   /** A change is in force. */
   taken(): void;
-}
-
-interface Reports {
-  readonly limits: FileReport;
-  readonly operations: FileReport;
-  /** Other limits are in force, or the same ones after a change that was refused. */
-  inForce(before: Limits, limits: Limits): void;
-}
-
-interface Receiver {
-  limits(limits: Limits): void;
-  operations(operations: readonly ListedOperation[]): void;
 }
 
 interface InForce {
@@ -41,8 +29,11 @@ interface InForce {
  */
 export function followLimitsAndCosts(
   { settings, files, limits, operations }: Configuration,
-  receiver: Receiver,
-  reports: Reports,
+  receiver: Reloadable,
+  reports: Readonly<Record<keyof InForce, FileReport>> & {
+    /** Other limits are in force, or the same ones after a change that was refused. */
+    inForce(before: Limits, limits: Limits): void;
+  },
 ): readonly Watch[] {
   let inForce: InForce = { limits, operations };
   /** Puts a change of one file in force, or throws. */

@@ -5,27 +5,16 @@ import { differenceOf } from '../config/files/limits/difference.ts';
 import { followKubernetes } from '../config/kubernetes/follow.ts';
 import type { IdentityFiles } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
+import type { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { type ReloadedFile, type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
 import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { Changes } from '../observe/log/changes.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
-import type { ListedOperation } from '../operations/listed-operation.ts';
-import type { Configuration, SettingsFile } from './configuration.ts';
+import type { Configuration, Reloadable } from './configuration.ts';
 import { type FileReport, followLimitsAndCosts } from './limits-and-costs.ts';
 import { reportingChanges } from './report-changes.ts';
-
-/** Receives the content of changed files. */
-export interface Reloadable {
-  limits(limits: Limits): void;
-  operations(operations: readonly ListedOperation[]): void;
-  identities(identities: Identities): void;
-  /** The identities of the entry of `credentials` with this index. */
-  credential(index: number, identities: Identities): void;
-  /** The rules of Envoy's rate limit service. */
-  descriptors(rules: DescriptorRules): void;
-}
 
 /** Follows the files of a configuration, and the ConfigMaps that they are mounted from, until it is closed. */
 export function followConfiguration(
@@ -46,12 +35,6 @@ export function followConfiguration(
   };
 }
 
-interface Following {
-  /** Checks the files now, because they may have changed. */
-  changed(): void;
-  close(): void;
-}
-
 /**
  * Follows the files of a configuration until it is closed. A change takes effect within two seconds, or is refused as a
  * whole and the previous version stays in force.
@@ -61,10 +44,9 @@ function followFiles(
   reloadable: Reloadable,
   observer: ReloadObserver,
   { log, changes }: { readonly log: Logger; readonly changes: Changes },
-): Following {
+) {
   const { settings, files } = configuration;
-  const stateOf = (file: string) => files.source.stateOf(file);
-  const reporterOf = (file: ReloadedFile) => ({ stateOf, ...reporter(file, observer, log) });
+  const reporterOf = (file: ReloadedFile) => reporter(file, files.source, observer, log);
   observer.limitsInForce(files.limits.version);
   const pricing = followLimitsAndCosts(configuration, reloadable, {
     limits: reporterOf('limits'),
@@ -80,8 +62,8 @@ function followFiles(
   const watches = [...pricing, ...identities, ...descriptors];
   const settingsWatch = watchSettings(settings, files.settings, log);
   return {
+    /** Checks the files now, because they may have changed: a change takes effect when the second check finds it. */
     changed() {
-      // A change takes effect when the second check finds it.
       for (const watch of watches) {
         void watch.poll();
         void watch.poll();
@@ -142,7 +124,11 @@ function logDifference(before: Limits, changed: Limits, sha: string, changes: Ch
 }
 
 /** Warns about a change of weir.yaml, which takes effect only with a restart. */
-function watchSettings(inForce: Settings, { file, read }: SettingsFile, log: Logger): Watch {
+function watchSettings(
+  inForce: Settings,
+  { file, read }: Configuration['files']['settings'],
+  log: Logger,
+): Watch {
   return watchFiles<Settings>({
     current: inForce,
     files: () => [file],
@@ -160,8 +146,9 @@ function watchSettings(inForce: Settings, { file, read }: SettingsFile, log: Log
   });
 }
 
-function reporter(file: ReloadedFile, observer: ReloadObserver, log: Logger): Omit<FileReport, 'stateOf'> {
+function reporter(file: ReloadedFile, source: FileSource, observer: ReloadObserver, log: Logger): FileReport {
   return {
+    stateOf: (path) => source.stateOf(path),
     taken() {
       observer.reloaded(file);
       log.info({ file }, `changed ${file} are in force`);

@@ -6,8 +6,7 @@ import type { Principal } from '../domain/caller.ts';
 import { settlementText } from '../domain/settlement/settlement-text.ts';
 import type { Changes, Difference } from '../observe/log/changes.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
-import type { Configuration } from './configuration.ts';
-import type { Reloadable } from './reload.ts';
+import type { Configuration, Reloadable } from './configuration.ts';
 
 /** Changes that a line lists one by one. */
 const MOST_LISTED = 20;
@@ -15,16 +14,12 @@ const MOST_LISTED = 20;
 /** Entries compared before yielding to the event loop: about a millisecond of work. */
 const SLICE = 2_000;
 
-interface Observer {
-  operationsInForce(sha: string): void;
-}
-
 /** A receiver of reloaded files that also reports what changed in the operations and identities, in one bounded line each. */
 export function reportingChanges(
   reloadable: Reloadable,
   { operations, identities, credentials }: Configuration,
-  changes: Pick<Changes, 'info'>,
-  observer: Observer,
+  changes: Changes,
+  observer: { operationsInForce(sha: string): void },
 ): Reloadable {
   let current = operations;
   const known = new Map<number | undefined, Identities | undefined>([
@@ -64,15 +59,13 @@ export function versionOf(operations: readonly ListedOperation[]): string {
   return hash('sha256', JSON.stringify(values.map(([key, { to }]) => [key, to]))).slice(0, 12);
 }
 
-/** What is compared, by key, and how a difference names it. */
-type Values = ReadonlyMap<string, Value>;
-
+/** What is compared, and how a difference names it. */
 interface Value {
   readonly name: Omit<Difference, 'change'>;
   readonly to: object;
 }
 
-function valuesOf(operations: readonly ListedOperation[]): Values {
+function valuesOf(operations: readonly ListedOperation[]): ReadonlyMap<string, Value> {
   return new Map(
     operations.map((one) => [`${one.method} ${one.path}`, { name: { operation: one.id }, to: priceOf(one) }]),
   );
@@ -85,11 +78,7 @@ function priceOf(operation: ListedOperation): object {
   return { cost, kind, access, ...(settlement && { settlement }) };
 }
 
-async function reportIdentities(
-  before: Identities,
-  after: Identities,
-  changes: Pick<Changes, 'info'>,
-): Promise<void> {
+async function reportIdentities(before: Identities, after: Identities, changes: Changes): Promise<void> {
   const difference = [
     ...(await differenceOf(before.principals, after.principals, principalValue)),
     ...(await differenceOf(before.accounts, after.accounts, (to, id) => ({

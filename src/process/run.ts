@@ -24,7 +24,7 @@ import type { StoreObserver } from '../store/observer.ts';
 import { openShared, openStore } from '../store/open.ts';
 import type { SharedStore } from '../store/shared-store.ts';
 import type { Store } from '../store/store.ts';
-import { type Configuration, operationTableOf } from './configuration.ts';
+import { type Configuration, operationTableOf, type Reloadable } from './configuration.ts';
 import { openPort, type Section } from './open-port.ts';
 import { type RunningAdmin, runAdmin } from './parts/run-admin.ts';
 import { RunningCosts } from './parts/run-costs.ts';
@@ -34,7 +34,7 @@ import { runJournal } from './parts/run-journal.ts';
 import { runNotifications } from './parts/run-notifications.ts';
 import { runShare } from './parts/run-share.ts';
 import { runTls } from './port-tls.ts';
-import { followConfiguration, type Reloadable } from './reload.ts';
+import { followConfiguration } from './reload.ts';
 import { observeStore } from './store-log.ts';
 
 export interface RunningGateway {
@@ -69,7 +69,7 @@ export async function runGateway(
   const store = journal.recording(openStore(settings.store, storeObserver, journal.marks));
   const sharing = openSharing(settings, metrics, log);
   const { store: shared, clock } = sharing;
-  const share = runShare(settings.store, { store, shared, metrics });
+  const share = runShare(settings.store, store, shared, metrics);
   const reporting = { log, changes: new Changes(log, () => clock.nowMs()) };
   const identity = runIdentity(configuration, sharing, metrics, reporting.changes);
   const operationTable = operationTableOf(configuration);
@@ -96,7 +96,7 @@ export async function runGateway(
   const envoy = await runEnvoy(configuration, { ...dependencies, tls: tls.decisions, observer: metrics });
   const ports = await createPorts(settings, dependencies, shared, tls.decisions, envoy?.server);
   const costs = new RunningCosts(buckets, configuration, reporting.changes);
-  const reloaded = reloadableOf({ buckets, costs, operationTable, identity, admin, envoy });
+  const reloaded = reloadableOf(buckets, costs, operationTable, identity, admin, envoy);
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
   const close = async (): Promise<void> => {
     isReady = false;
@@ -109,7 +109,7 @@ export async function runGateway(
     await close();
   };
   try {
-    await Promise.all([untilCounting(store, settings.store, storeObserver, journal), admin.ready]);
+    await Promise.all([untilCounting(store, settings.store.keyPrefix, storeObserver, journal), admin.ready]);
     const { url, decisionsUrl, envoyUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
     return noted({ url, adminUrl, decisionsUrl, envoyUrl, close, drain }, settings, log);
@@ -131,8 +131,14 @@ async function closeInOrder(parts: readonly ({ close(): unknown } | undefined)[]
 }
 
 /** Everything that uses a reloaded file. */
-function reloadableOf(parts: ReloadedParts): Reloadable {
-  const { buckets, costs, operationTable, identity, admin, envoy } = parts;
+function reloadableOf(
+  buckets: Buckets,
+  costs: RunningCosts,
+  operationTable: OperationTable,
+  identity: RunningIdentity,
+  admin: RunningAdmin,
+  envoy: RunningEnvoy | undefined,
+): Reloadable {
   return {
     limits(changed) {
       buckets.replaceLimits(changed);
@@ -149,15 +155,6 @@ function reloadableOf(parts: ReloadedParts): Reloadable {
     },
     descriptors: (changed) => envoy?.replaceRules(changed),
   };
-}
-
-interface ReloadedParts {
-  readonly buckets: Buckets;
-  readonly costs: RunningCosts;
-  readonly operationTable: OperationTable;
-  readonly identity: RunningIdentity;
-  readonly admin: RunningAdmin;
-  readonly envoy: RunningEnvoy | undefined;
 }
 
 function gatewaySettings(settings: Settings, metrics: Metrics) {
@@ -228,11 +225,11 @@ const RECOVERY_WAIT_MS = 5_000;
 
 async function untilCounting(
   store: Store,
-  settings: Pick<Settings['store'], 'keyPrefix'>,
+  keyPrefix: string,
   observer: StoreObserver,
   { recovered }: { recovered?(): Promise<void> },
 ): Promise<void> {
-  await untilAnswering(store, settings, observer);
+  await untilAnswering(store, keyPrefix, observer);
   if (recovered !== undefined) await withinMs(recovered(), RECOVERY_WAIT_MS);
 }
 
@@ -244,11 +241,7 @@ const STORE_LOOK_MS = 10;
  * Waits until the store answers, for a moment at most: a dead store must not keep the gateway from starting. The observer
  * gets the reason why it has not answered.
  */
-async function untilAnswering(
-  store: Store,
-  { keyPrefix }: Pick<Settings['store'], 'keyPrefix'>,
-  observer: StoreObserver,
-): Promise<void> {
+async function untilAnswering(store: Store, keyPrefix: string, observer: StoreObserver): Promise<void> {
   const giveUpMs = performance.now() + STORE_WAIT_MS;
   for (;;) {
     const problem = await askStore(store, keyPrefix);

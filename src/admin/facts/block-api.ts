@@ -24,8 +24,8 @@ export type ShownBlock = ReturnType<typeof shownBlock> & { readonly notes?: read
 interface BlockSources {
   readonly blocks: Blocks;
   readonly facts: FollowedFacts<Block>;
-  readonly log: Pick<Changes, 'info'>;
-  readonly owners: Pick<KnownOwners, 'refuseUnknown'>;
+  readonly log: Changes;
+  readonly owners: KnownOwners;
 }
 
 /** Who is blocked. */

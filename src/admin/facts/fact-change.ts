@@ -12,14 +12,6 @@ export class StoreUnavailable extends ActionRefused {
   override readonly status = 503;
 }
 
-/** What is known of a change that an operator asked for. */
-type ChangeOutcome =
-  | 'changed'
-  /** In force here; elsewhere once the record is read. */
-  | 'recorded'
-  | 'unchanged'
-  | 'unknown';
-
 /** A change that an operator asks for, and what its audit line names. */
 export interface FactChange<T extends Fact> extends Making<T> {
   readonly action: string;
@@ -33,22 +25,17 @@ export interface FactChange<T extends Fact> extends Making<T> {
   details(made: readonly T[] | undefined): object;
 }
 
-export interface ChangedFacts<T extends Fact> {
-  readonly made: readonly T[];
-  /** What the operator should know. */
-  readonly notes: readonly string[];
-}
-
 /**
  * Makes facts at all replicas, puts them in force here, and writes one audit line whatever becomes of it.
  *
+ * @returns the facts, and `notes`: what the operator should know
  * @throws StoreUnavailable
  */
 export async function changeFacts<T extends Fact>(
   facts: FollowedFacts<T>,
-  log: Pick<Changes, 'info'>,
+  log: Changes,
   change: FactChange<T>,
-): Promise<ChangedFacts<T>> {
+) {
   const changed = await audited(facts, log, change);
   for (const fact of changed.made) facts.apply(fact);
   return changed;
@@ -56,10 +43,11 @@ export async function changeFacts<T extends Fact>(
 
 async function audited<T extends Fact>(
   facts: FollowedFacts<T>,
-  log: Pick<Changes, 'info'>,
+  log: Changes,
   { action, by, why, details, keys, readsRecord = false, make }: FactChange<T>,
-): Promise<ChangedFacts<T>> {
-  let outcome: ChangeOutcome = 'unchanged';
+) {
+  /** `recorded`: in force here, and elsewhere once the record is read. */
+  let outcome: 'changed' | 'recorded' | 'unchanged' | 'unknown' = 'unchanged';
   let problem: string | undefined;
   let made: readonly T[] | undefined;
   const making: Making<T> = {

@@ -68,8 +68,8 @@ function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
   if (!isChanged || (isRemoved && before === undefined)) return;
   const row = rowNamed(buckets.limits, bucket);
   const filed = row && inFiles(limitInForce(buckets.limits, row, id, undefined, nowMs));
-  const from = before === undefined ? filed : ofLive(before);
-  const to = isRemoved ? filed : ofLive({ limit, untilMs });
+  const from = before === undefined ? filed : ofLive(before.limit, before.untilMs);
+  const to = isRemoved ? filed : ofLive(limit, untilMs);
   const change = isRemoved ? 'removed' : before === undefined ? 'added' : 'changed';
   const counts = { added: 0, removed: 0, changed: 0, [change]: 1 };
   const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
@@ -78,7 +78,7 @@ function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
   if (raised !== undefined) changes.error(raised, 'live-limit.raised', live.atMs);
 }
 
-function ofLive({ limit, untilMs }: Pick<LiveLimit, 'limit' | 'untilMs'>): object {
+function ofLive(limit: number, untilMs: number): object {
   return { limit, until: isoOf(untilMs) };
 }
 

@@ -20,7 +20,7 @@ import {
   readLimitRequest,
   readRemoval,
 } from './limit-request.ts';
-import { type RaisedLimit, raisedLimit } from './raised-limits.ts';
+import { type LimitTarget, raisedLimit } from './raised-limits.ts';
 
 /** A live limit as an operator sees it. `notes`: what the operator should know of a change that has just been made. */
 export type ShownLimit = ReturnType<typeof shown> & {
@@ -34,7 +34,7 @@ interface LiveLimitSources {
   readonly facts: FollowedFacts<LiveLimit>;
   /** Are listed before the live limits. */
   readonly blocks: Pick<BlockApi, 'list' | 'ageSeconds'>;
-  readonly log: Pick<Changes, 'info'>;
+  readonly log: Changes;
   readonly owners: Pick<KnownOwners, 'refuseUnknown'>;
   /** The operations that could never be admitted under these limits. */
   findCosts(limits: Limits): readonly Problem[];
@@ -169,9 +169,6 @@ const SCOPE_OF = {
   principals: 'principal',
 } as const satisfies Record<OverrideSection, string>;
 
-/** The bucket whose limit is changed. */
-type LimitTarget = Pick<LiveLimit, 'bucket' | 'id' | 'limit'>;
-
 function asked({ bucket, id, limit }: LimitTarget, limits: Limits) {
   // Without such a row the live limit has no effect. It is listed as an Account's, as which it can be removed.
   const { scope = 'account', counts = 'points' } = rowNamed(limits, bucket) ?? {};
@@ -185,7 +182,7 @@ function sectionOf({ bucket }: LiveLimit, limits: Limits): OverrideSection {
 }
 
 /** What is in force where a live limit is below a cost, and why. */
-function raisedText(raised: RaisedLimit | undefined) {
+function raisedText(raised: ReturnType<typeof raisedLimit>) {
   if (raised === undefined) return {};
   const { inForce, about } = raised;
   return { inForce, notes: [`${inForce} is in force, because ${about}.`] };

@@ -25,7 +25,7 @@ type MadeRevocation = ReturnType<typeof shown> & { readonly notes: readonly stri
 
 interface RevocationSources {
   readonly facts: FollowedFacts<Revocation>;
-  readonly log: Pick<Changes, 'info'>;
+  readonly log: Changes;
   readonly identity: Settings['identity'];
   readonly tries: RevocationTries;
   identities(): readonly Identities[];

@@ -4,6 +4,7 @@ import { countedBy } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
 import type { SettlementRules } from '../../domain/settlement/settlement.ts';
 import { settlementText } from '../../domain/settlement/settlement-text.ts';
+import type { FindableOperation } from '../find/finder.ts';
 
 /** A limit of the files, as an operator sees it. */
 export type ShownRow = ReturnType<typeof shownRows>[number];
@@ -41,29 +42,30 @@ function shownPlans({ plans }: Limits) {
   }));
 }
 
-/** An operation and its cost. */
-export interface ShownOperation {
-  readonly id: string;
-  readonly method: string;
-  readonly path: string;
-  readonly cost: number;
+export interface PricedOperation extends FindableOperation {
   readonly kind: OperationKind;
   readonly access: Access;
-  /** What it reserves and how it is settled, in words; null if its cost is final. */
-  readonly settlementText: string | null;
-}
-
-/** An operation in force. */
-export interface PricedOperation extends Omit<ShownOperation, 'settlementText'> {
   readonly settlement?: SettlementRules | undefined;
 }
 
-/** The most expensive first. */
-function shownOperations(operations: readonly PricedOperation[]): readonly ShownOperation[] {
+/** An operation as an operator sees it. */
+export type ShownOperation = ReturnType<typeof shownOperations>[number];
+
+/** The operations in force and their costs, the most expensive first. */
+function shownOperations(operations: readonly PricedOperation[]) {
   return operations
     .map((one) => {
       const { id, method, path, cost, kind, access } = one;
-      return { id, method, path, cost, kind, access, settlementText: settlementText(one) ?? null };
+      return {
+        id,
+        method,
+        path,
+        cost,
+        kind,
+        access,
+        /** What it reserves and how it is settled, in words; null if its cost is final. */
+        settlementText: settlementText(one) ?? null,
+      };
     })
     .sort((a, b) => b.cost - a.cost || a.path.localeCompare(b.path) || a.method.localeCompare(b.method));
 }

@@ -8,12 +8,9 @@ import { shownRefusal } from '../why/shown-refusal.ts';
 import type { WhyRefused } from '../why/why.ts';
 import type { KnownOwners } from './known-owners.ts';
 
-/** What can have an id. */
-type FoundKind = BlockScope | 'plan' | 'limit' | 'operation' | 'request';
-
 /** One thing that has an id. */
 export interface Found {
-  readonly kind: FoundKind;
+  readonly kind: BlockScope | 'plan' | 'limit' | 'operation' | 'request';
   readonly id: string;
   /** What it is, in a few words. */
   readonly text: string;
@@ -33,7 +30,8 @@ export interface FindResult {
   readonly mayExist: boolean;
 }
 
-interface FindableOperation {
+/** An operation in force. */
+export interface FindableOperation {
   readonly id: string;
   readonly method: string;
   readonly path: string;

@@ -17,7 +17,7 @@ const MOST_COMPARED = 20_000;
 const MOST_NEAREST = 5;
 
 /** Asks a directory in nobody's name: it knows what is not in a token. */
-const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Set() };
+export const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Set() };
 
 export interface KnownSources {
   readonly identities: {
@@ -36,7 +36,7 @@ export interface KnownSources {
   limits(): Limits;
   /** Unix time by the clock of Redis. */
   nowMs(): number;
-  reports(): Pick<OwnerReports, 'sumOf'>;
+  reports(): OwnerReports;
 }
 
 /** Who exists, as far as files, a directory and the requests of the last minutes show it. */

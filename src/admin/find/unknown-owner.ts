@@ -19,9 +19,10 @@ export class UnknownOwner extends ActionRefused {
   override readonly status = 404;
   override readonly details: object;
 
-  constructor({ scope, id, isListed, nearest, scopes }: UnknownDetails) {
-    super(unknownText({ scope, id, isListed, nearest, scopes }));
-    this.details = { code: 'unknown', scope, id, nearest, scopes };
+  constructor(unknown: UnknownDetails) {
+    super(unknownText(unknown));
+    const { isListed: _, ...details } = unknown;
+    this.details = { code: 'unknown', ...details };
   }
 }
 

@@ -1,14 +1,6 @@
 import type { FleetTop } from './fleet.ts';
 import type { RefusedRequest } from './refusals.ts';
 
-/** Who was refused most. */
-export interface Cause {
-  readonly scope: 'account' | 'organization';
-  readonly id: string;
-  /** Of all refusals, from 0 to 1. */
-  readonly share: number;
-}
-
 /** From this share on, somebody alone is the cause. */
 const MOST = 0.5;
 
@@ -18,12 +10,13 @@ const MOST = 0.5;
  * @param top of the last ten seconds
  * @param refused requests of everybody in that time
  * @param refusals the latest
+ * @returns an id, and its `share` of all refusals, from 0 to 1
  */
 export function causeOf(
   { accounts, organizations }: Pick<FleetTop, 'accounts' | 'organizations'>,
   refused: number,
   refusals: readonly RefusedRequest[],
-): Cause | undefined {
+) {
   const total = sumOf(accounts);
   // The rest is of addresses, which are not ranked.
   if (refused > 2 * total) return undefined;
@@ -33,10 +26,11 @@ export function causeOf(
   const share = shareOf(organization);
   if (organization !== undefined && share >= MOST) {
     const isItsLimit = isRefusedByOrganization(organization.id, refusals);
-    if (isItsLimit || shareOf(account) < MOST) return { scope: 'organization', id: organization.id, share };
+    if (isItsLimit || shareOf(account) < MOST)
+      return { scope: 'organization' as const, id: organization.id, share };
   }
   if (account === undefined || account.refused === 0) return undefined;
-  return { scope: 'account', id: account.id, share: shareOf(account) };
+  return { scope: 'account' as const, id: account.id, share: shareOf(account) };
 }
 
 function sumOf({ byRefused }: FleetTop['accounts']): number {

@@ -40,12 +40,6 @@ interface PublicationSources {
   readonly ignored: Pick<Ignored, 'add'>;
 }
 
-/** What the other replicas had published when Redis was last read. */
-interface Others {
-  readonly readAtMs: number;
-  readonly publications: ReadonlyMap<string, Publication>;
-}
-
 /** One place of a ranking. */
 export interface FleetTalker extends Talker {
   /** Missing unless it is blocked. */
@@ -80,7 +74,8 @@ export class Fleet {
   readonly #ended = new AbortController();
   /** When Redis last took or gave a publication. */
   #sharedAtMs: number;
-  #others: Others;
+  /** What the other replicas had published when Redis was last read. */
+  #others: { readonly readAtMs: number; readonly publications: ReadonlyMap<string, Publication> };
 
   /** @param board undefined where this process is the only replica */
   constructor(replica: string, sources: PublicationSources, board: Board | undefined) {
@@ -120,7 +115,8 @@ export class Fleet {
       nowMs,
       top: (window) => ({
         ...this.#ranked(rank(summaries, window)),
-        ...timesOf({ nowMs, othersUnknownSinceMs }),
+        asOf: isoOf(nowMs),
+        othersUnknownSince: othersUnknownSinceMs === null ? null : isoOf(othersUnknownSinceMs),
       }),
       pulses: new Map(pulses),
       othersUnknownSinceMs,
@@ -181,16 +177,6 @@ export class Fleet {
       await setTimeout(pace.publishMs, undefined, { ref: false, signal }).catch(() => undefined);
     }
   }
-}
-
-function timesOf({
-  nowMs,
-  othersUnknownSinceMs,
-}: Pick<FleetReading, 'nowMs' | 'othersUnknownSinceMs'>): Pick<FleetTop, 'asOf' | 'othersUnknownSince'> {
-  return {
-    asOf: isoOf(nowMs),
-    othersUnknownSince: othersUnknownSinceMs === null ? null : isoOf(othersUnknownSinceMs),
-  };
 }
 
 function isoOf(atMs: number): string {

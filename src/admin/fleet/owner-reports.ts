@@ -36,7 +36,7 @@ interface ReportSources {
   readonly refusals: Refusals;
   /** Unix time by the clock of Redis. */
   nowMs(): number;
-  readonly ignored: Pick<Ignored, 'add'>;
+  readonly ignored: Ignored;
 }
 
 /** Where the replicas meet. */

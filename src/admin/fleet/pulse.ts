@@ -213,13 +213,11 @@ export function quantileMs(counts: readonly number[], share: number): number | n
 /** Replicas notice a changed ConfigMap up to this far apart. */
 const SAME_CHANGE_MS = 120_000;
 
-/** A change, as it was first noticed, and by how many replicas it was. */
-export interface FleetChange extends NoticedChange {
-  readonly replicas: number;
-}
-
-/** The changes of all replicas, newest first. What several replicas noticed within two minutes is one change. */
-export function mergedChanges(pulses: readonly Pulse[]): readonly FleetChange[] {
+/**
+ * The changes of all replicas as they were first noticed, newest first, and by how many replicas. What several replicas noticed within
+ * two minutes is one change.
+ */
+export function mergedChanges(pulses: readonly Pulse[]) {
   const merged: { first: NoticedChange; readonly seenBy: Set<number> }[] = [];
   const all = pulses.flatMap(({ changes }, replica) => changes.map((change) => ({ change, replica })));
   for (const { change, replica } of all.sort((a, b) => a.change.atMs - b.change.atMs)) {

@@ -26,7 +26,7 @@ const MAX_REFUSALS = 50;
 
 /** Adds up what the replicas published. */
 export function fleetSnapshot(
-  { pulses, nowMs, othersUnknownSinceMs }: PublishedFleet,
+  { pulses, nowMs, othersUnknownSinceMs }: Pick<FleetReading, 'pulses' | 'nowMs' | 'othersUnknownSinceMs'>,
   { top, recent = top, range = '1m', losses = NO_LOSSES }: Shown,
 ) {
   const all = [...pulses.values()];
@@ -50,7 +50,7 @@ export function fleetSnapshot(
     rates,
     /** Who was refused most in the last ten seconds; null if nobody was. */
     cause: causeOf(recent, rates.refused, refusals) ?? null,
-    series: seriesOf(all, fresh, { nowMs, othersUnknownSinceMs, range }),
+    series: seriesOf(all, fresh, nowMs, othersUnknownSinceMs, range),
     /** By name. */
     replicas: [...pulses].map(([id, pulse]) => stateOf(id, pulse, nowMs)).sort(byName),
     top,
@@ -62,8 +62,6 @@ export function fleetSnapshot(
     losses,
   };
 }
-
-type PublishedFleet = Pick<FleetReading, 'pulses' | 'nowMs' | 'othersUnknownSinceMs'>;
 
 /** What is shown of the fleet. */
 interface Shown {
@@ -90,7 +88,9 @@ function bySeries<T>(pick: (index: number) => T) {
 function seriesOf(
   all: readonly Pulse[],
   fresh: readonly Pulse[],
-  { nowMs, othersUnknownSinceMs, range }: Omit<PublishedFleet, 'pulses'> & { readonly range: Range },
+  nowMs: number,
+  othersUnknownSinceMs: number | null,
+  range: Range,
 ) {
   const step = RANGES[range];
   const second = lastSecond(nowMs);

@@ -1,16 +1,17 @@
 import { isOfOneCharge, type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
 import { unknownSince } from '../freshness.ts';
 
-type Peeked = Pick<Store, 'peek'>;
-
 /** Asks the store about a bucket that nothing is charged to, whatever its key holds. Returns why there was no answer. */
-export async function askStore(store: Peeked, keyPrefix: string): Promise<UncountedReason | undefined> {
+export async function askStore(
+  store: Pick<Store, 'peek'>,
+  keyPrefix: string,
+): Promise<UncountedReason | undefined> {
   const decision = await store.peek({ buckets: [trialBucket(`${keyPrefix}:1:start`)], cost: 1 });
   return decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason) ? decision.reason : undefined;
 }
 
 export interface StoreHealthSources {
-  readonly store: Peeked;
+  readonly store: Pick<Store, 'peek'>;
   readonly keyPrefix: string;
   /** Unix time by the clock of Redis. */
   nowMs(): number;

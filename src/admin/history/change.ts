@@ -39,10 +39,7 @@ export interface RecordedChange extends KeptChange {
 }
 
 /** A change, as `GET /changes` answers it. */
-export interface ShownChange extends Omit<KeptChange, 'atMs'> {
-  readonly at: string;
-  readonly replica: string | null;
-}
+export type ShownChange = ReturnType<typeof shown>;
 
 interface Group {
   readonly first: RecordedChange;
@@ -80,6 +77,6 @@ export function ofKind(changes: readonly RecordedChange[], kind: string): readon
   return changes.filter((one) => one.kind === kind);
 }
 
-export function shown({ atMs, kind, subject, text, by, why, replica }: RecordedChange): ShownChange {
+export function shown({ atMs, kind, subject, text, by, why, replica }: RecordedChange) {
   return { at: new Date(atMs).toISOString(), kind, subject, text, by, why, replica };
 }

@@ -8,19 +8,18 @@ import { type ShownChange, shown } from './change.ts';
 import { type History, KEPT_MS } from './history.ts';
 import { SEEN_KIND } from './losses.ts';
 
-interface ChangesSources {
-  readonly history: History;
-  readonly log: Pick<Changes, 'info'>;
-  /** Unix time by the clock of Redis. */
-  nowMs(): number;
-}
-
 /**
  * Adds `GET /changes?since=24h`: what changed, newest first; 503 while Redis cannot be read. And `POST /losses/seen`, by which an operator
  * has the consoles no longer show what was lost.
+ *
+ * @param nowMs Unix time by the clock of Redis
  */
-export function addChangesRoutes(app: FastifyInstance, sources: ChangesSources): void {
-  const { history, nowMs } = sources;
+export function addChangesRoutes(
+  app: FastifyInstance,
+  history: History,
+  log: Changes,
+  nowMs: () => number,
+): void {
   app.get<{ Querystring: { since?: string } }>('/changes', async ({ query: { since = '24h' } }, reply) => {
     const ms = readDuration(since, KEPT_MS);
     if (ms === undefined)
@@ -30,13 +29,12 @@ export function addChangesRoutes(app: FastifyInstance, sources: ChangesSources):
     if (isWhole) return changes.filter(({ atMs }) => atMs >= sinceMs).map(shown);
     return reply.code(503).send({ error: 'The changes are in Redis, which cannot be read.' });
   });
-  app.post('/losses/seen', ({ body }, reply) => orRefusal(reply, () => see(sources, body)));
+  app.post('/losses/seen', ({ body }, reply) => orRefusal(reply, () => see(history, log, nowMs(), body)));
 }
 
-async function see({ history, log, nowMs }: ChangesSources, body: unknown): Promise<ShownChange> {
+async function see(history: History, log: Changes, atMs: number, body: unknown): Promise<ShownChange> {
   const { why, by, until } = isMapping(body) ? body : {};
   const reason = readReason(why, by);
-  const atMs = nowMs();
   const seenMs = until === undefined ? atMs : Date.parse(String(until));
   if (!(seenMs >= 0 && seenMs <= atMs))
     throw new ActionRefused('until: must be a time in ISO 8601 that has passed.');

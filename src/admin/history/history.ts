@@ -31,13 +31,6 @@ const SLICE = 500;
 /** How long a reading or a write waits for Redis. */
 const LONGEST_WAIT_MS = 1_000;
 
-export interface ChangeHistory {
-  /** Newest first. */
-  readonly changes: readonly RecordedChange[];
-  /** False while Redis cannot be read: then only what this replica has not written yet is known. */
-  readonly isWhole: boolean;
-}
-
 export class History {
   readonly #shared: SharedStore | undefined;
   readonly #nowMs: () => number;
@@ -64,8 +57,11 @@ export class History {
     if (this.#shared !== undefined) this.#timer ??= setTimeout(() => void this.#write(), 0).unref();
   }
 
-  /** Everything that is kept, as of now. */
-  async read(): Promise<ChangeHistory> {
+  /**
+   * Everything that is kept, as of now, newest first. `isWhole` is false while Redis cannot be read: then only what this replica has
+   * not written yet is known.
+   */
+  async read() {
     const recorded = this.#shared === undefined ? [] : await this.#recorded();
     const fromMs = this.#nowMs() - KEPT_MS;
     const all = [...(recorded ?? []), ...this.#own].filter(({ atMs }) => atMs >= fromMs);

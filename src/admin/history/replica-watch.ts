@@ -24,7 +24,7 @@ export interface WatchSources {
   /** Of this process. */
   readonly instance: string;
   readonly name: string;
-  readonly history: Pick<History, 'read' | 'add'>;
+  readonly history: History;
   /** Unix time by the clock of Redis. */
   nowMs(): number;
 }

@@ -1,4 +1,4 @@
-import type { Account, Principal } from '../../domain/caller.ts';
+import type { Account } from '../../domain/caller.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import { isContractScope } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
@@ -10,7 +10,7 @@ import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import { isConcurrent, type Store } from '../../store/store.ts';
 import { shownBlock } from '../facts/block-api.ts';
-import type { KnownOwners } from '../find/known-owners.ts';
+import { type KnownOwners, NOBODY } from '../find/known-owners.ts';
 import type { OwnerReports } from '../fleet/owner-reports.ts';
 import { slotsByReplica } from './slots-by-replica.ts';
 
@@ -20,12 +20,16 @@ export type Usage = NonNullable<Awaited<ReturnType<typeof readUsage>>>;
 /** A bucket as an operator sees it. What the store could not answer is null. */
 export type BucketUsage = Usage['buckets'][number];
 
-export interface UsageSources extends OwnerSources {
+export interface UsageSources {
   readonly buckets: Buckets;
   readonly store: Store;
-  readonly reports: Pick<OwnerReports, 'sumOf' | 'names'>;
+  readonly reports: OwnerReports;
   readonly blocks: Blocks;
-  readonly owners: Pick<KnownOwners, 'here' | 'unknown'>;
+  readonly owners: KnownOwners;
+  readonly directory: Directory;
+  readonly activity: Activity;
+  /** The Principal Account of a Person in the identities file. */
+  homeOf(person: string): string | undefined;
   /** Where the files set the limit of a bucket. */
   writtenAt(bucket: PayerBucket): Promise<string | undefined>;
 }
@@ -36,7 +40,7 @@ const NO_NAMES: ReadonlyMap<string, string> = new Map();
  * Reads what an owner has used, without spending anything; undefined for an owner whose Organization or Account nobody here knows.
  * Rejects with an UnknownOwner for one that does not exist.
  */
-export async function readUsage(query: OwnerQuery & { readonly waits?: boolean }, sources: UsageSources) {
+export async function readUsage(query: OwnerQuery, sources: UsageSources) {
   const blockScope = blockScopeOf(query.scope);
   const knowledge = sources.owners.here(blockScope, query.id);
   if (knowledge === 'unknown') throw await sources.owners.unknown(blockScope, query.id, knowledge);
@@ -177,24 +181,15 @@ interface OwnerQuery {
   readonly organization?: string | undefined;
   /** The Principal Account of a Person, likewise. */
   readonly account?: string | undefined;
+  /** Whether to wait for replicas that have not reported yet. Default: true. */
+  readonly waits?: boolean;
 }
-
-/** Where owners are found. */
-interface OwnerSources {
-  readonly directory: Directory;
-  readonly activity: Activity;
-  /** The Principal Account of a Person in the identities file. */
-  homeOf(person: string): string | undefined;
-}
-
-/** Asks a directory in nobody's name: it knows what is not in a token. */
-const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Set() };
 
 /**
  * Finds out which Organization an owner belongs to, because that decides where its buckets are. What the query says comes
  * first, then the directory, then the requests that reached this replica. Undefined where none of them knows.
  */
-async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<UsageOwner | undefined> {
+async function findOwner(query: OwnerQuery, sources: UsageSources): Promise<UsageOwner | undefined> {
   const { scope, id } = query;
   if (scope === 'organization' || scope === 'address') {
     const periodStartsOn = sources.activity.payerOf(scope, id)?.periodStartsOn;

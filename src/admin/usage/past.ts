@@ -1,6 +1,5 @@
 import { calendarOf, LAST_DAY, type PeriodUnit } from '../../domain/limits/calendar.ts';
 import { DAY_MS, isTimeZone, TimeZone } from '../../domain/limits/time-zone.ts';
-import type { PastTime } from '../../store/journal/postgres.ts';
 
 /** A past period as it is asked for. */
 export interface PastQuery {
@@ -12,14 +11,8 @@ export interface PastQuery {
   readonly startsOn?: string | undefined;
 }
 
-/** A past period with its bounds. */
-export interface Past extends PastTime {
-  readonly period: string;
-  readonly startsOn: number;
-}
-
 /** Returns a period with its bounds, or what is wrong with the query. */
-export function pastOf({ period, timeZone = 'UTC', startsOn = '1' }: PastQuery): Past | string {
+export function pastOf({ period, timeZone = 'UTC', startsOn = '1' }: PastQuery) {
   const parsed = parse(period);
   if (parsed === undefined)
     return 'period takes a year, a month or a day, such as 2026, 2026-11 or 2026-11-25.';

@@ -51,8 +51,6 @@ export type Refusal = Static<typeof refusal>;
 
 export type OfLimit = Pick<Refusal, keyof typeof ofLimit>;
 
-type OfCaller = Pick<Refusal, keyof typeof ofCaller>;
-
 const asRefusal = matching(refusal);
 
 /** The names of the members in a line, which has their values in this order. Lines of one release are all the same. */
@@ -94,7 +92,7 @@ export interface FoundRefusal {
 /** The first part of the line of a refusal. */
 export function callerPart(
   number: number,
-  { atMs, principal, account, address, owner, remaining, retryAfterMs }: OfCaller,
+  { atMs, principal, account, address, owner, remaining, retryAfterMs }: Pick<Refusal, keyof typeof ofCaller>,
 ): string {
   const ids = `${JSON.stringify(principal)},${JSON.stringify(account)},${JSON.stringify(address)},${JSON.stringify(owner)}`;
   return `[${number},${atMs},${ids},${remaining},${retryAfterMs}`;

@@ -1,19 +1,12 @@
 import { exactDuration, roundedDuration } from '../../domain/duration.ts';
 import { isScopeName, SCOPES } from '../../domain/limits/scopes.ts';
 import { shownCount, shownTime } from '../../domain/shown.ts';
+import type { SpentBy } from './fills.ts';
 import type { Refusal } from './refusal.ts';
 import type { WhyRefused } from './why.ts';
 
 /** Operations and principals that an answer names. */
 const MOST_ROWS = 100;
-
-/** What one operation and one principal had spent in the window. */
-interface FilledBy {
-  readonly operation: string;
-  readonly principal: string | null;
-  readonly points: number;
-  readonly requests: number;
-}
 
 /** A refusal as `GET /refusals/{requestId}` shows it. */
 export type ShownRefusal = ReturnType<typeof shownRefusal>;
@@ -87,8 +80,8 @@ function limitOf({
 }
 
 /** The sum over the replicas, most points first. */
-function filledByOf({ refusal, fills }: WhyRefused): readonly FilledBy[] {
-  const sums = new Map<string, { -readonly [Member in keyof FilledBy]: FilledBy[Member] }>();
+function filledByOf({ refusal, fills }: WhyRefused): readonly SpentBy[] {
+  const sums = new Map<string, SpentBy>();
   for (const [, , rows] of fills) {
     for (const [of, by, points, requests] of rows) {
       const operation = of === 0 ? refusal.operation : of;

@@ -15,7 +15,7 @@ export interface WhyAnswer {
 const AGAIN_MS = 700;
 
 /** Adds `GET /refusals/{requestId}`: 404 for a request that did not get a 429 within a day, 503 while Redis cannot be read. */
-export function addWhyRoute(app: FastifyInstance, why: Pick<Why, 'find' | 'unfindable'>): void {
+export function addWhyRoute(app: FastifyInstance, why: Why): void {
   app.get<{ Params: { requestId: string } }>(
     '/refusals/:requestId',
     async ({ params: { requestId } }, reply) => {
@@ -36,7 +36,7 @@ export function addWhyRoute(app: FastifyInstance, why: Pick<Why, 'find' | 'unfin
   );
 }
 
-async function findTwice(why: Pick<Why, 'find'>, requestId: string): ReturnType<Why['find']> {
+async function findTwice(why: Why, requestId: string): ReturnType<Why['find']> {
   const found = await why.find(requestId);
   if (found === undefined || found.length > 0) return found;
   await new Promise((resume) => setTimeout(resume, AGAIN_MS));

@@ -17,13 +17,13 @@ const MOST_LOGGED = 20;
 export class RunningCosts {
   readonly #buckets: Buckets;
   readonly #settings: Settings;
-  readonly #log: Pick<Changes, 'error'>;
+  readonly #log: Changes;
   #operations: readonly ListedOperation[];
 
   constructor(
     buckets: Buckets,
     { settings, operations }: { settings: Settings; operations: readonly ListedOperation[] },
-    log: Pick<Changes, 'error'>,
+    log: Changes,
   ) {
     this.#buckets = buckets;
     this.#settings = settings;

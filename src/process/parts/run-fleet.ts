@@ -1,79 +1,69 @@
 import { networkInterfaces } from 'node:os';
-import type { Logger } from 'pino';
 import { Fleet } from '../../admin/fleet/fleet.ts';
 import { OwnerReports } from '../../admin/fleet/owner-reports.ts';
-import { type PulseSources, Recorder } from '../../admin/fleet/recorder.ts';
+import { Recorder } from '../../admin/fleet/recorder.ts';
 import { StoreHealth } from '../../admin/fleet/store-health.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { Blocks } from '../../facts/blocks.ts';
 import { Ignored } from '../../facts/ignored.ts';
-import type { Metrics } from '../../observe/metrics/metrics.ts';
-import type { Activity } from '../../observe/usage/activity.ts';
-import type { Talkers } from '../../observe/usage/talkers.ts';
-import type { SharedStore } from '../../store/shared-store.ts';
-import type { Store } from '../../store/store.ts';
+import type { Collected } from './collect.ts';
+import type { Reported } from './reported.ts';
 
-/** Opens a port, and returns its URL. */
-type Listen = (address: { readonly host: string; readonly port: number }) => Promise<string>;
-
-interface RunningFleet {
+export interface RunningFleet {
   readonly fleet: Fleet;
   readonly reports: OwnerReports;
-  /** Opens the admin port, and publishes its URL. */
-  announced(listen: Listen): Listen;
+  /** Publishes the URL of the admin port, which listens on this host. */
+  announce(url: string, host: string): void;
   close(): Promise<void>;
-}
-
-/** What a replica reports about, and the store that is asked whether it answers. */
-interface FleetSources extends Omit<PulseSources, 'storeKind' | 'storeHealth'> {
-  readonly metrics: Metrics;
-  readonly store: Store;
-  readonly blocks: Blocks;
-  readonly activity: Activity;
-  /** Called after each look whether the store answers. */
-  storeMeasured(isAnswering: boolean, hasMissed: boolean): void;
-  readonly settings: Pick<Settings['store'], 'kind' | 'keyPrefix'>;
 }
 
 /** Records what this replica does and publishes it to those that share its store, where there are any. */
 export function runFleet(
-  shared: SharedStore | undefined,
-  talkers: Talkers,
-  { store, settings, blocks, activity, storeMeasured, ...sources }: FleetSources,
-  log: Logger,
+  settings: Settings['store'],
+  reported: Reported,
+  { activity, blocks, history, refusals, talkers }: Collected,
 ): RunningFleet {
+  const { store, buckets, metrics, changes, clock, log, isReady } = reported;
+  const shared = reported.sharing.store;
   const { replica } = store.slots;
-  const board = shared?.openBoard('top', replica);
-  const ignored = new Ignored('summary', sources.metrics, log);
+  const nowMs = () => clock.nowMs();
+  const liveLimits = () => buckets.live.count(nowMs());
+  metrics.showInFlight(store.slots);
+  metrics.showLiveLimits(liveLimits, () => buckets.live.inForce(nowMs())[0]?.untilMs);
+  const ignored = new Ignored('summary', metrics, log);
   const storeHealth = new StoreHealth({
     store,
     keyPrefix: settings.keyPrefix,
-    nowMs: () => sources.clock.nowMs(),
+    nowMs,
     measured(isAnswering, hasMissed) {
-      sources.metrics.storeMeasured(isAnswering);
-      storeMeasured(isAnswering, hasMissed);
+      metrics.storeMeasured(isAnswering);
+      history.storeMeasured(isAnswering, hasMissed);
     },
   });
-  const recorder = new Recorder({ ...sources, storeKind: settings.kind, storeHealth });
-  const fleet = new Fleet(
-    replica,
-    { talkers, blocks, pulse: () => recorder.pulse(), nowMs: () => sources.clock.nowMs(), ignored },
-    board,
-  );
-  const { refusals } = sources;
+  const recorder = new Recorder({
+    metrics,
+    changes,
+    refusals,
+    storeHealth,
+    storeKind: settings.kind,
+    share: reported.share.replicas,
+    certificateEnds: reported.tls.ends,
+    isReady,
+    liveLimits,
+    clock,
+  });
+  const board = shared?.openBoard('top', replica);
+  const fleet = new Fleet(replica, { talkers, blocks, pulse: () => recorder.pulse(), nowMs, ignored }, board);
   const reports = new OwnerReports(
     replica,
-    { activity, refusals, nowMs: () => sources.clock.nowMs(), ignored },
+    { activity, refusals, nowMs, ignored },
     shared && { asked: shared.openBoard('asked', replica), reports: shared.openBoard('owners', replica) },
   );
   recorder.start();
   return {
     fleet,
     reports,
-    announced: (listen) => async (address) => {
-      const url = await listen(address);
-      recorder.adminUrl = reachableUrl(url, address.host);
-      return url;
+    announce(url, host) {
+      recorder.adminUrl = reachableUrl(url, host);
     },
     async close() {
       recorder.stop();

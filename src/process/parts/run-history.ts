@@ -5,26 +5,14 @@ import { History } from '../../admin/history/history.ts';
 import { ReplicaWatch } from '../../admin/history/replica-watch.ts';
 import { version } from '../../config/package.ts';
 import { counted, shownTime } from '../../domain/shown.ts';
-import type { SharedClock } from '../../facts/shared-clock.ts';
-import type { Changes } from '../../observe/log/changes.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
-import type { SharedStore } from '../../store/shared-store.ts';
+import type { Reported } from './reported.ts';
 
 /** A certificate is reported that ends within this time. */
 const ENDING_MS = 14 * 86_400_000;
 
 /** Between two looks at the certificates. */
 const CERTIFICATES_MS = 3_600_000;
-
-interface HistorySources {
-  /** Undefined where no other replica shares the store. */
-  readonly shared: SharedStore | undefined;
-  readonly clock: SharedClock;
-  readonly changes: Changes;
-  readonly metrics: Pick<Metrics, 'requestTotals' | 'limitsVersion' | 'operationsVersion'>;
-  /** When the certificate of each port ends, in Unix time. */
-  readonly certificateEnds: ReadonlyMap<string, number>;
-}
 
 export interface RunningHistory {
   readonly history: History;
@@ -37,13 +25,8 @@ export interface RunningHistory {
 }
 
 /** Keeps what changes, which replicas join, leave and are lost, and when this one lost the store. */
-export function runHistory({
-  shared,
-  clock,
-  changes,
-  metrics,
-  certificateEnds,
-}: HistorySources): RunningHistory {
+export function runHistory({ sharing, clock, changes, metrics, tls }: Reported): RunningHistory {
+  const shared = sharing.store;
   const nowMs = () => clock.nowMs();
   const history = new History(shared, nowMs);
   const [name, instance] = [hostname(), randomUUID()];
@@ -64,7 +47,7 @@ export function runHistory({
       const text = `version ${version}, limits ${short(files.limits)}, operations ${short(files.operations)}`;
       void addDeploy(history, files, addNoticed).then(() => add('replica.joined', text));
       void watch?.run();
-      const look = () => void addEnding(history, certificateEnds, addNoticed);
+      const look = () => void addEnding(history, tls.ends, addNoticed);
       timer = setInterval(look, CERTIFICATES_MS).unref();
       look();
     },
@@ -120,7 +103,7 @@ async function addEnding(history: History, ends: ReadonlyMap<string, number>, ad
 }
 
 /** Receives whether the store answers, and adds when it was lost and was back. */
-function outages(metrics: HistorySources['metrics'], nowMs: () => number, add: Add) {
+function outages(metrics: Metrics, nowMs: () => number, add: Add) {
   const totals = () => {
     const { degraded, failed } = metrics.requestTotals();
     return { atMs: nowMs(), degraded, failed };
@@ -130,7 +113,10 @@ function outages(metrics: HistorySources['metrics'], nowMs: () => number, add: A
   return (isAnswering: boolean, hasMissed: boolean) => {
     if (isAnswering) {
       const now = totals();
-      if (isLost) add('store.back', servedText(answered, now), { subject: 'store' });
+      if (isLost)
+        add('store.back', servedText(now.degraded - answered.degraded, now.failed - answered.failed), {
+          subject: 'store',
+        });
       // What was uncounted since the first miss is of the outage that may begin with it.
       if (!hasMissed) answered = now;
     } else if (!isLost) add('store.lost', 'does not answer', { subject: 'store', atMs: answered.atMs });
@@ -138,10 +124,7 @@ function outages(metrics: HistorySources['metrics'], nowMs: () => number, add: A
   };
 }
 
-type Served = Readonly<Record<'degraded' | 'failed', number>>;
-
-function servedText(before: Served, after: Served): string {
-  const uncounted = counted(after.degraded - before.degraded, 'request');
-  const failed = after.failed - before.failed;
+function servedText(degraded: number, failed: number): string {
+  const uncounted = counted(degraded, 'request');
   return `${uncounted} served uncounted${failed === 0 ? '' : `, and ${failed} answered with 503`}`;
 }

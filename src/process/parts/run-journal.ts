@@ -5,15 +5,12 @@ import type { JournalObserver } from '../../store/journal/journal.ts';
 import type { OpenJournal } from '../../store/journal/open.ts';
 import type { RecoveryObserver } from '../../store/journal/recovery.ts';
 
-/** A journal, or nothing in its place. */
-type RunningJournal = Pick<OpenJournal, 'recording'> & Partial<OpenJournal>;
-
 /** Records what long limits count, if the settings name a database. Otherwise none of its modules is loaded. */
 export async function runJournal(
   { journal: { url, flushMs }, store }: Settings,
   metrics: Metrics,
   log: Logger,
-): Promise<RunningJournal> {
+): Promise<Pick<OpenJournal, 'recording'> & Partial<OpenJournal>> {
   if (url === undefined) return { recording: (counting) => counting };
   const { openJournal } = await import('../../store/journal/open.ts');
   const journal = openJournal({ url, flushMs, fleet: store.keyPrefix, store }, observed(metrics, log));

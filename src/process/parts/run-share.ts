@@ -14,17 +14,16 @@ export interface RunningShare {
   close(): Promise<void>;
 }
 
-interface ShareSources {
-  readonly store: Store;
-  /** Undefined where no other replica shares the store. */
-  readonly shared: SharedStore | undefined;
-  readonly metrics: SharedObserver;
-}
-
-/** With `onStoreFailure: share`, limits what the store does not count, and follows how many replicas there are. */
+/**
+ * With `onStoreFailure: share`, limits what the store does not count, and follows how many replicas there are.
+ *
+ * @param shared undefined where no other replica shares the store
+ */
 export function runShare(
-  { onStoreFailure, expectedReplicas }: Pick<Settings['store'], 'onStoreFailure' | 'expectedReplicas'>,
-  { store, shared, metrics }: ShareSources,
+  { onStoreFailure, expectedReplicas }: Settings['store'],
+  store: Store,
+  shared: SharedStore | undefined,
+  metrics: SharedObserver,
 ): RunningShare {
   if (onStoreFailure !== 'share') return { store, replicas: undefined, async close() {} };
   const replicas = new Replicas(shared?.openPresence(randomUUID()), expectedReplicas);

@@ -1,11 +1,12 @@
 import { openMemoryArchive } from '../../admin/why/memory-archive.ts';
 import { Why, type WhySources } from '../../admin/why/why.ts';
 import { Ignored } from '../../facts/ignored.ts';
-import type { Reported } from './admin-server.ts';
+import type { Configuration } from '../configuration.ts';
+import type { Reported } from './reported.ts';
 
 /** Keeps why requests were refused, in the store that replicas share, or in memory. */
 export function runWhy(
-  limits: Pick<WhySources, 'writtenAt'>,
+  { files }: Configuration,
   { sharing, buckets, clock, metrics, log, store }: Reported,
   charges: WhySources['charges'],
 ): Why {
@@ -13,14 +14,14 @@ export function runWhy(
   const nowMs = () => clock.nowMs();
   const { replica } = store.slots;
   let isLogged = false;
-  const sources = {
+  const sources: WhySources = {
     charges,
     nowMs,
     rows: () => buckets.limits.rows,
     limits: () => buckets.limits,
-    writtenAt: (bucket: Parameters<WhySources['writtenAt']>[0]) => limits.writtenAt(bucket),
+    writtenAt: (bucket) => files.limits.writtenAt(bucket),
     ignored: new Ignored('summary', metrics, log),
-    unfindable(count: number) {
+    unfindable(count) {
       metrics.refusalsUnfindable(count);
       if (isLogged) return;
       isLogged = true;
