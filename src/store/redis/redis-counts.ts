@@ -153,7 +153,7 @@ export class RedisCounts implements JournaledCounts {
 
 type LinkClient = ReturnType<SharedLink['use']>['client'];
 
-const READY_MS = 2_000;
+const READY_MS = 5_000;
 
 /** Rejects if Redis cannot be reached in time. */
 function untilReady(client: LinkClient): Promise<void> {

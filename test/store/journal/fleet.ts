@@ -94,16 +94,18 @@ export class Fleet {
     this.#loads.push(run());
   }
 
-  /** Resolves when a charge is decided by the store again. */
+  /** Resolves when a charge is decided by the store again, and nothing is being put back. */
   async counting(store: Store): Promise<void> {
-    const giveUpMs = performance.now() + 20_000;
+    const giveUpMs = performance.now() + 60_000;
     for (;;) {
       const outcome = await this.charge(store, 0);
-      if (outcome === 'admitted' || outcome === 'denied') return;
+      if (outcome === 'admitted' || outcome === 'denied') break;
       if (performance.now() > giveUpMs)
         throw new Error(`${outcome}, ${JSON.stringify([...this.outcomes, this.failures])}`);
       await pause(5);
     }
+    // An owner who asks counts before the end.
+    await Promise.all(this.replicas.map(({ journal }) => journal.recovered()));
   }
 
   async endLoad(): Promise<void> {

@@ -21,7 +21,6 @@ const LIMIT = 3_000;
 /** A small part of a limit. */
 const LOADED_MS = 300;
 const deadlineMs = 5_000;
-const WAIT = { timeout: 20_000 };
 const REPLICA = fileURLToPath(new URL('replica-process.ts', import.meta.url));
 
 const open: { close(): Promise<unknown> }[] = [];
@@ -99,140 +98,131 @@ async function startFleetOnRedis(serverUrl?: string) {
   return { server, ...(await startFleet({ kind: 'redis', url: server.url, deadlineMs }, serverUrl)) };
 }
 
-describe.skipIf(postgresUrl === undefined)(
-  'no point is forgotten or above a limit when',
-  {
-    timeout: 60_000,
-  },
-  () => {
-    test('a failover loses writes, and replicas count on during it', async () => {
-      const { sentinelUrls, name, primary, replica, stop } = await startSentinel();
-      open.push({ close: stop });
-      const settings = { kind: 'sentinel', sentinels: sentinelUrls, name, deadlineMs } as const;
-      const { fleet, stores, counting } = await startFleet(settings);
-      // The replica gets nothing more, and keeps what it has.
-      await clientOf(replica.port).call('CLIENT', 'KILL', 'TYPE', 'master');
-      await clientOf(replica.port).config('SET', 'masterauth', 'wrong');
-      await clientOf(primary.port).config('SET', 'requirepass', 'other');
-      await pause(LOADED_MS);
-      await primary.kill();
-      await counting();
-      await pause(LOADED_MS);
-      await fleet.endLoad();
-      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
-    });
+describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a limit when', () => {
+  test('a failover loses writes, and replicas count on during it', async () => {
+    const { sentinelUrls, name, primary, replica, stop } = await startSentinel();
+    open.push({ close: stop });
+    const settings = { kind: 'sentinel', sentinels: sentinelUrls, name, deadlineMs } as const;
+    const { fleet, stores, counting } = await startFleet(settings);
+    // The replica gets nothing more, and keeps what it has.
+    await clientOf(replica.port).call('CLIENT', 'KILL', 'TYPE', 'master');
+    await clientOf(replica.port).config('SET', 'masterauth', 'wrong');
+    await clientOf(primary.port).config('SET', 'requirepass', 'other');
+    await pause(LOADED_MS);
+    await primary.kill();
+    await counting();
+    await pause(LOADED_MS);
+    await fleet.endLoad();
+    expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+  });
 
-    test('a failover loses writes, and the first Redis is the primary again before anybody has noticed', async () => {
-      const { server, fleet, stores, counting } = await startFleetOnRedis();
-      const other = await startRedisServer();
-      open.push({ close: () => other.stop() });
-      const [first, second] = [clientOf(server.port), clientOf(other.port)];
-      await second.replicaof('127.0.0.1', server.port);
-      await expect.poll(() => second.info('replication'), WAIT).toContain('master_link_status:up');
-      await second.replicaof('NO', 'ONE');
-      await pause(LOADED_MS);
-      await first.replicaof('127.0.0.1', other.port);
-      await expect.poll(() => first.info('replication'), WAIT).toContain('master_link_status:up');
-      await first.replicaof('NO', 'ONE');
-      await first.call('CLIENT', 'KILL', 'TYPE', 'normal');
-      await counting();
-      await pause(LOADED_MS);
-      await fleet.endLoad();
-      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
-    });
+  test('a failover loses writes, and the first Redis is the primary again before anybody has noticed', async () => {
+    const { server, fleet, stores, counting } = await startFleetOnRedis();
+    const other = await startRedisServer();
+    open.push({ close: () => other.stop() });
+    const [first, second] = [clientOf(server.port), clientOf(other.port)];
+    await second.replicaof('127.0.0.1', server.port);
+    await expect.poll(() => second.info('replication')).toContain('master_link_status:up');
+    await second.replicaof('NO', 'ONE');
+    await pause(LOADED_MS);
+    await first.replicaof('127.0.0.1', other.port);
+    await expect.poll(() => first.info('replication')).toContain('master_link_status:up');
+    await first.replicaof('NO', 'ONE');
+    await first.call('CLIENT', 'KILL', 'TYPE', 'normal');
+    await counting();
+    await pause(LOADED_MS);
+    await fleet.endLoad();
+    expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+  });
 
-    test('the address of Redis leads to another one, which counts for a while, and back', async () => {
-      const servers = [await startRedisServer(), await startRedisServer()];
-      for (const server of servers) open.push({ close: () => server.stop() });
-      const address = await startAddress(servers[0]?.port ?? 0);
-      const { fleet, stores, counting } = await startFleet({ kind: 'redis', url: address.url, deadlineMs });
-      for (const server of [servers[1], servers[0]]) {
-        address.lead(server?.port ?? 0);
-        await counting();
-        await pause(LOADED_MS);
-      }
-      // The first one counts at once, by what it had. What the second one has counted is put back there.
-      await expect
-        .poll(() => fleet.recoveries.length, WAIT)
-        .toBeGreaterThanOrEqual(fleet.replicas.length + 1);
-      await fleet.endLoad();
-      await counting();
-      const { forgotten } = await fleet.exhaust(stores[0] as never);
-      expect(forgotten).toBe(0);
-      expect(await fleet.exhaust(stores[1] as never)).toEqual({ over: 0, forgotten: 0 });
-    });
-
-    test('one master of a Cluster is emptied', async () => {
-      const cluster = await startRedisCluster();
-      open.push({ close: () => cluster.stop() });
-      const { fleet, stores, counting } = await startFleet({
-        kind: 'cluster',
-        nodes: cluster.urls,
-        deadlineMs,
-      });
-      await cluster.clients[1]?.flushall();
-      await pause(50);
-      await Promise.all(
-        Array.from({ length: OWNERS }, async (_, owner) => {
-          while ((await fleet.charge(stores[0] as never, owner)) === 'recovering') await pause(10);
-        }),
-      );
+  test('the address of Redis leads to another one, which counts for a while, and back', async () => {
+    const servers = [await startRedisServer(), await startRedisServer()];
+    for (const server of servers) open.push({ close: () => server.stop() });
+    const address = await startAddress(servers[0]?.port ?? 0);
+    const { fleet, stores, counting } = await startFleet({ kind: 'redis', url: address.url, deadlineMs });
+    for (const server of [servers[1], servers[0]]) {
+      address.lead(server?.port ?? 0);
       await counting();
       await pause(LOADED_MS);
-      await fleet.endLoad();
-      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
-    });
+    }
+    // The first one counts at once, by what it had. What the second one has counted is put back there.
+    await expect.poll(() => fleet.recoveries.length).toBeGreaterThanOrEqual(fleet.replicas.length + 1);
+    await fleet.endLoad();
+    await counting();
+    const { forgotten } = await fleet.exhaust(stores[0] as never);
+    expect(forgotten).toBe(0);
+    expect(await fleet.exhaust(stores[1] as never)).toEqual({ over: 0, forgotten: 0 });
+  });
 
-    test('PostgreSQL is away when Redis is emptied: durable limits wait for it', async () => {
-      const { server, fleet, url, stores, counting } = await startFleetOnRedis();
-      const database = await takeDatabase(url);
-      await pause(LOADED_MS);
-      await clientOf(server.port).flushall();
-      await pause(1_000);
-      expect(await fleet.charge(stores[0] as never, 0)).toBe('recovering');
-      await database.giveBack();
-      await counting();
-      await fleet.endLoad();
-      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+  test('one master of a Cluster is emptied', async () => {
+    const cluster = await startRedisCluster();
+    open.push({ close: () => cluster.stop() });
+    const { fleet, stores, counting } = await startFleet({
+      kind: 'cluster',
+      nodes: cluster.urls,
+      deadlineMs,
     });
+    await cluster.clients[1]?.flushall();
+    await pause(50);
+    await Promise.all(
+      Array.from({ length: OWNERS }, async (_, owner) => {
+        while ((await fleet.charge(stores[0] as never, owner)) === 'recovering') await pause(10);
+      }),
+    );
+    await counting();
+    await pause(LOADED_MS);
+    await fleet.endLoad();
+    expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+  });
 
-    test('PostgreSQL crashes while Redis is emptied, and again when counts are put back', async () => {
-      const postgres = await startPostgres(findPostgres() ?? '');
-      open.push({ close: () => postgres.stop() });
-      const { server, fleet, stores, counting } = await startFleetOnRedis(postgres.url);
-      const redis = clientOf(server.port);
-      await Promise.all([redis.flushall(), postgres.kill()]);
-      await pause(LOADED_MS);
-      expect(await fleet.charge(stores[0] as never, 0)).toBe('recovering');
-      await postgres.restart();
-      // A recovery has taken it, or has ended.
-      await expect.poll(() => redis.exists(`${fleet.prefix}:1:{slots}:journal`), WAIT).toBe(1);
-      const failed = fleet.failures.length;
-      await postgres.kill();
-      await expect.poll(() => fleet.failures.length, WAIT).toBeGreaterThan(failed);
-      await postgres.restart();
-      await counting();
-      await fleet.endLoad();
-      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
-    });
+  test('PostgreSQL is away when Redis is emptied: durable limits wait for it', async () => {
+    const { server, fleet, url, stores, counting } = await startFleetOnRedis();
+    const database = await takeDatabase(url);
+    await pause(LOADED_MS);
+    await clientOf(server.port).flushall();
+    await pause(1_000);
+    expect(await fleet.charge(stores[0] as never, 0)).toBe('recovering');
+    await database.giveBack();
+    await counting();
+    await fleet.endLoad();
+    expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+  });
 
-    test('PostgreSQL ends every connection during the recovery', async () => {
-      const { server, fleet, url, stores, counting } = await startFleetOnRedis();
-      await clientOf(server.port).flushall();
-      for (let time = 0; time < 5; time++) {
-        await (await takeDatabase(url)).giveBack();
-        await pause(30);
-      }
-      await counting();
-      await fleet.endLoad();
-      expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
-    });
-  },
-);
+  test('PostgreSQL crashes while Redis is emptied, and again when counts are put back', async () => {
+    const postgres = await startPostgres(findPostgres() ?? '');
+    open.push({ close: () => postgres.stop() });
+    const { server, fleet, stores, counting } = await startFleetOnRedis(postgres.url);
+    const redis = clientOf(server.port);
+    await Promise.all([redis.flushall(), postgres.kill()]);
+    await pause(LOADED_MS);
+    expect(await fleet.charge(stores[0] as never, 0)).toBe('recovering');
+    await postgres.restart();
+    // A recovery has taken it, or has ended.
+    await expect.poll(() => redis.exists(`${fleet.prefix}:1:{slots}:journal`)).toBe(1);
+    const failed = fleet.failures.length;
+    await postgres.kill();
+    await expect.poll(() => fleet.failures.length).toBeGreaterThan(failed);
+    await postgres.restart();
+    await counting();
+    await fleet.endLoad();
+    expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+  });
+
+  test('PostgreSQL ends every connection during the recovery', async () => {
+    const { server, fleet, url, stores, counting } = await startFleetOnRedis();
+    await clientOf(server.port).flushall();
+    for (let time = 0; time < 5; time++) {
+      await (await takeDatabase(url)).giveBack();
+      await pause(30);
+    }
+    await counting();
+    await fleet.endLoad();
+    expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
+  });
+});
 
 test.skipIf(postgresUrl === undefined)(
   'a replica that is killed with Redis takes the counts of its last second, and no others, with it',
-  { timeout: 60_000 },
   async () => {
     const server = await startRedisServer();
     open.push({ close: () => server.stop() });
@@ -246,7 +236,7 @@ test.skipIf(postgresUrl === undefined)(
     const rounds: { atMs: number; points: number[] }[] = [];
     const lines = createInterface({ input: child.stdout });
     lines.on('line', (line) => void rounds.push(JSON.parse(line)));
-    await expect.poll(() => rounds.length, { timeout: 20_000 }).toBeGreaterThan(100);
+    await expect.poll(() => rounds.length).toBeGreaterThan(100);
     const killedMs = Date.now();
     child.kill('SIGKILL');
     await Promise.all([once(lines, 'close'), server.kill()]);

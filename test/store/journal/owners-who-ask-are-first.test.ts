@@ -15,7 +15,6 @@ const postgresUrl = inject('postgresUrl');
 const LIMIT = 100;
 const CHARGED = 30;
 const deadlineMs = 5_000;
-const WAIT = { timeout: 20_000 };
 const GATE = 51;
 
 const open: { close(): Promise<unknown> }[] = [];
@@ -44,8 +43,8 @@ async function startFleet(settings: RemoteStoreSettings) {
   await database.connect();
   open.push({ close: () => database.end() });
   const rows = async () => (await database.query('select from weir_journal_counts')).rowCount;
-  await expect.poll(rows, WAIT).toBe(2 * OWNERS);
-  await expect.poll(() => isRecovering(fleet), WAIT).toBe(false);
+  await expect.poll(rows).toBe(2 * OWNERS);
+  await expect.poll(() => isRecovering(fleet)).toBe(false);
   return { fleet, stores, database };
 }
 
@@ -74,7 +73,7 @@ async function closeGate({ fleet, database }: Started) {
 
 /** Charges an owner until it counts. */
 async function untilCounting(fleet: Fleet, store: Store, owner: number): Promise<void> {
-  await expect.poll(() => fleet.charge(store, owner), WAIT).toBe('admitted');
+  await expect.poll(() => fleet.charge(store, owner)).toBe('admitted');
 }
 
 /** Charges an owner until nothing fits, and returns what it was admitted in all. */
@@ -94,7 +93,7 @@ async function chargedTo(store: Store, fleet: Fleet, owner: number) {
 
 const isRecovering = ({ replicas }: Fleet) => replicas.some(({ journal }) => journal.isRecovering());
 
-describe.skipIf(postgresUrl === undefined)('while counts are put back,', { timeout: 60_000 }, () => {
+describe.skipIf(postgresUrl === undefined)('while counts are put back,', () => {
   test('the owners who ask count before the others, at every replica', async () => {
     const server = await startRedisServer();
     open.push({ close: () => server.stop() });
@@ -123,7 +122,7 @@ describe.skipIf(postgresUrl === undefined)('while counts are put back,', { timeo
     expect(await redis.ttl(beside[0] ?? '')).toBeGreaterThan(0);
 
     await openGate();
-    await expect.poll(() => isRecovering(fleet), WAIT).toBe(false);
+    await expect.poll(() => isRecovering(fleet)).toBe(false);
     expect(await fleet.exhaust(stores[1])).toEqual({ over: 0, forgotten: 0 });
     expect(await redis.keys('*:journal:*')).toEqual([]);
   });
@@ -159,8 +158,8 @@ describe.skipIf(postgresUrl === undefined)('while counts are put back,', { timeo
     const { fleet, stores } = started;
     const openGate = await closeGate(started);
     await redis.flushall();
-    await expect.poll(() => fleet.charge(stores[0], 1), WAIT).toBe('recovering');
-    await expect.poll(() => redis.exists(...fleet.bucketsOf(1).map(({ key }) => key)), WAIT).toBe(2);
+    await expect.poll(() => fleet.charge(stores[0], 1)).toBe('recovering');
+    await expect.poll(() => redis.exists(...fleet.bucketsOf(1).map(({ key }) => key))).toBe(2);
     expect(await fleet.charge(stores[0], 1)).toBe('recovering');
     await openGate();
     expect(await fleet.exhaust(stores[0])).toEqual({ over: 0, forgotten: 0 });

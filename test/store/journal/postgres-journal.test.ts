@@ -243,7 +243,7 @@ describe.skipIf(postgresUrl === undefined)('a journal', () => {
     await expect.poll(() => observed.failed).toBeGreaterThan(0);
     add(journal, 'acct_1', 100);
     await client.query('drop trigger full_disk on weir_journal');
-    await expect.poll(() => pointsOf(tables, 'acct_1'), { timeout: 20_000 }).toBe(111);
+    await expect.poll(() => pointsOf(tables, 'acct_1')).toBe(111);
     await journal.close();
     expect(observed.dropped).toBe(0);
   });

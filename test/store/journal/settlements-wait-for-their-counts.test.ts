@@ -13,7 +13,7 @@ afterEach(async () => {
   for (const one of open.splice(0).reverse()) await one.close();
 });
 
-describe.skipIf(postgresUrl === undefined)('a settlement', { timeout: 60_000 }, () => {
+describe.skipIf(postgresUrl === undefined)('a settlement', () => {
   test('of a replica that does not know of the loss changes nothing before the counts are back', async () => {
     const server = await startRedisServer();
     open.push({ close: () => server.stop() });
@@ -37,7 +37,7 @@ describe.skipIf(postgresUrl === undefined)('a settlement', { timeout: 60_000 }, 
     const more = { charge, chargedAtUs: decision.chargedAtUs, id: 'more', cost: 25, refundsRequests: false };
     const settled = Promise.resolve(store.settle(more));
     // It is refused by the mark, and then taken by a recovery.
-    await expect.poll(() => redis.keys('*:journal'), { timeout: 20_000 }).toHaveLength(1);
+    await expect.poll(() => redis.keys('*:journal')).toHaveLength(1);
     expect(await redis.keys('*:acct_1')).toEqual([]);
     await database.query('commit');
     expect(await settled).toMatchObject({ outcome: 'settled' });
