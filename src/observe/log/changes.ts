@@ -148,8 +148,8 @@ function textOf(members: Members): string {
 }
 
 function differenceText({ change, id, bucket, operation, what, from, to }: Difference): string {
-  const thing = operation ?? bucket ?? what ?? '';
-  const name = id === undefined ? thing : `${thing}${bucket === undefined ? '' : ' of'} ${id}`;
+  const thing = operation ?? (bucket !== undefined && id !== undefined ? `${bucket} of` : bucket) ?? what;
+  const name = [thing, id].filter((part) => part !== undefined).join(' ');
   const isSame = (member: string) => isDeepStrictEqual(memberOf(from, member), memberOf(to, member));
   const values = [from, to].map((one) => valueText(one, isSame)).filter((text) => text !== '');
   if (change !== 'changed' && values.length < 2)

@@ -5,6 +5,7 @@ import {
   CONTRACT_ROWS,
   contractRows,
   furtherRows,
+  isRecorded,
   type LimitRow,
   LONGEST_WINDOW_SECONDS,
   MAX_PERIOD_LIMIT,
@@ -81,7 +82,7 @@ function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findi
       hint,
     });
   }
-  return {
+  const row: LimitRow = {
     name,
     headerName: name,
     scope: per,
@@ -96,6 +97,11 @@ function rowOf(name: string, entry: FurtherLimit, path: readonly string[], findi
     },
     isContract: false,
   };
+  if (entry.durable === true && !isRecorded(row)) {
+    const hint = 'only limits with a period, or with a window of an hour or longer, are recorded';
+    findings.push({ path: [...path, 'durable'], message: 'is not allowed here', hint });
+  }
+  return row;
 }
 
 const COUNTED = ['points', 'requests', 'concurrent'] as const;

@@ -305,6 +305,10 @@ accounts: { acct_1: { a: { limit: 8000000000000000, shadow: true } } }
       'period: month, window: 1d',
       'limits.a.window: is not allowed beside a period: keep window: 1d or period: month',
     ],
+    [
+      'window: 59m, durable: true',
+      'limits.a.durable: is not allowed here: only limits with a period, or with a window of an hour or longer, are recorded',
+    ],
     ['window: 1d, startsOn: 15', 'limits.a.startsOn: is not allowed here: only limits with a period have it'],
     [
       'period: 30d',

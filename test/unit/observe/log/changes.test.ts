@@ -1,0 +1,28 @@
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { Changes, type Difference } from '../../../../src/observe/log/changes.ts';
+
+test.each<[Difference, string]>([
+  [
+    { change: 'changed', id: 'acct_7', bucket: 'account-read', from: { limit: 500 }, to: { limit: 5_000 } },
+    'account-read of acct_7 500 → 5000',
+  ],
+  [
+    { change: 'changed', bucket: 'account-read', from: { limit: 500 }, to: { limit: 5_000 } },
+    'account-read 500 → 5000',
+  ],
+  [
+    { change: 'changed', id: 'org_1', from: { periodStartsOn: 31 }, to: { periodStartsOn: 3 } },
+    'org_1 periodStartsOn 31 → periodStartsOn 3',
+  ],
+  [{ change: 'added', id: 'org_1', to: { plan: 'pro' } }, 'org_1 added (plan pro)'],
+  [{ change: 'removed', what: 'token', id: 'sha256:817744ff' }, 'token sha256:817744ff removed'],
+  [
+    { change: 'changed', operation: 'listThings', from: { cost: 1 }, to: { cost: 5 } },
+    'listThings 1 point → 5 points',
+  ],
+])('a change of %j is listed as %s', (difference, text) => {
+  const changes = new Changes(pino({ enabled: false }), Date.now);
+  changes.info({ difference: [difference] }, 'limits.changed');
+  expect(changes.latest[0]?.text).toBe(text);
+});
