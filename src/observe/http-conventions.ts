@@ -20,13 +20,8 @@ export function clientError({ upstreamStatus, upstreamError }: RequestContext): 
   return upstreamError ?? ((upstreamStatus ?? 0) >= 400 ? `${upstreamStatus}` : undefined);
 }
 
-export interface ServerAddress {
-  readonly address: string;
-  readonly port: number;
-}
-
 /** Address and port in an origin such as `https://a.test`; undefined if it is invalid. */
-export function serverIn(origin: string): ServerAddress | undefined {
+export function serverIn(origin: string) {
   if (!URL.canParse(origin)) return undefined;
   const { hostname, port, protocol } = new URL(origin);
   const address = hostname.replace(/^\[|\]$/g, '');

@@ -79,7 +79,7 @@ async function tryConnections(
   const trials = [
     tryStore(store, longestSeconds),
     ...(listen.port === 'off' ? [] : tryUpstreams(upstream)),
-    ...providers.flatMap((one) => tryProviders({ identity: one, upstream })),
+    ...providers.flatMap((one) => tryProviders(one, upstream.url)),
   ];
   let failed = 0;
   for (const trial of trials) {

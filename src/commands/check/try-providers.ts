@@ -11,15 +11,13 @@ import type { Reporting } from '../../identity/provider/provider.ts';
 import { StaticIdentities } from '../../identity/static.ts';
 import type { Finding } from './try-upstreams.ts';
 
-type HttpDirectorySettings = Extract<IdentityOf<'jwt'>['directory'], { readonly kind: 'http' }>;
-
 /** Calls each HTTP provider as the gateway would, with a token or an Account that cannot exist. */
-export function tryProviders({
-  identity,
-  upstream,
-}: Pick<Settings, 'identity' | 'upstream'>): readonly Promise<Finding>[] {
+export function tryProviders(
+  identity: Settings['identity'],
+  upstreamUrl: string,
+): readonly Promise<Finding>[] {
   const trials: Promise<Finding>[] = [];
-  if (identity.kind === 'api-keys') trials.push(tryApiKeys(identity, upstream.url));
+  if (identity.kind === 'api-keys') trials.push(tryApiKeys(identity, upstreamUrl));
   if (identity.kind === 'introspection') trials.push(tryIntrospection(identity));
   if ('jwksUrl' in identity && identity.jwksUrl) trials.push(tryKeys(identity, identity.jwksUrl));
   if ('directory' in identity && identity.directory.kind === 'http')
@@ -63,7 +61,9 @@ async function tryApiKeys(settings: IdentityOf<'api-keys'>, upstreamUrl: string)
     : { name, outcome: 'ok', text: 'answers, and does not know a made-up key' };
 }
 
-async function tryDirectory(settings: HttpDirectorySettings): Promise<Finding> {
+async function tryDirectory(
+  settings: Extract<IdentityOf<'jwt'>['directory'], { readonly kind: 'http' }>,
+): Promise<Finding> {
   const name = `directory ${withoutQuery(settings.url)}`;
   const seen = watch();
   const noCache = { freshMs: 0, refusedMs: 0, outageMs: 0, maxAccounts: 1 };

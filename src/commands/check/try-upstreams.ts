@@ -11,14 +11,13 @@ export interface Finding {
   readonly text: string;
 }
 
-type UpstreamSettings = Settings['upstream'];
-type Place = Pick<UpstreamSettings, 'url' | 'tls'>;
+type Place = Pick<Settings['upstream'], 'url' | 'tls'>;
 
 /** Time limit for the response of an upstream. */
 const ANSWER_MS = 10_000;
 
 /** Sends a HEAD, which is safe (RFC 9110 section 9.2.1), to each upstream. Any status below 500 is a success. */
-export function tryUpstreams(settings: UpstreamSettings): readonly Promise<Finding>[] {
+export function tryUpstreams(settings: Settings['upstream']): readonly Promise<Finding>[] {
   return [
     tryUpstream('upstream', settings),
     ...settings.routes.map((route) => tryUpstream(`upstream ${route.prefix}`, route)),

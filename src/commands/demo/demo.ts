@@ -19,15 +19,15 @@ const LOG = fileURLToPath(new URL('../../demo/generated-access.log.gz', import.m
 /** `weir-platform`, which a checkout of the repository has and the gateway's image has not. */
 const PLATFORM = fileURLToPath(new URL('../../../platform/dist/main.js', import.meta.url));
 
-interface DemoOptions extends Overrides {
-  /** Whether the demo sends requests itself. */
-  readonly traffic: boolean;
-  /** Whether the log is written to the terminal instead of a file. */
-  readonly log?: boolean;
-}
-
-/** `weir demo`: the gateway in this process, the platform in another, everything embedded. */
-export async function demo({ traffic, log: showsLog = false, ...overrides }: DemoOptions): Promise<void> {
+/**
+ * `weir demo`: the gateway in this process, the platform in another, everything embedded. With `traffic` it sends requests itself. With
+ * `log` the log is written to the terminal instead of a file.
+ */
+export async function demo({
+  traffic,
+  log: showsLog = false,
+  ...overrides
+}: Overrides & { readonly traffic: boolean; readonly log?: boolean }): Promise<void> {
   allocateYoung();
   const env = environmentWith(overrides, process.env);
   const { WEIR_PORT: port = '' } = env;

@@ -4,38 +4,31 @@ import type { Settings } from '../../config/settings/settings.ts';
 import { CommandError } from '../../process/failure.ts';
 import { shellWord } from '../print.ts';
 
-/** A port of the demo, and the option that chooses another. */
-interface DemoPort {
-  readonly use: string;
-  readonly host: string;
-  readonly port: number;
-  readonly option: (port: number) => string;
-}
-
 /** How far above a taken port a free one is looked for. */
 const NEIGHBOURS = 50;
 
 /** @throws CommandError that names each port that is taken, and a command with free ones */
 export async function checkPorts({ listen, admin, upstream }: Settings): Promise<void> {
   const platform = new URL(upstream.url);
-  const ports: readonly DemoPort[] = [
+  /** Each port of the demo, and the option that chooses another. */
+  const ports = [
     {
       use: 'the gateway',
       host: listen.host,
       port: Number(listen.port),
-      option: (port) => `--port ${port}`,
+      option: (port: number) => `--port ${port}`,
     },
     {
       use: 'the admin port',
       host: admin.host,
       port: admin.port,
-      option: (port) => `--admin-port ${port}`,
+      option: (port: number) => `--admin-port ${port}`,
     },
     {
       use: 'the platform',
       host: platform.hostname,
       port: Number(platform.port || 80),
-      option: (port) => `--upstream ${shellWord(`http://${platform.hostname}:${port}`)}`,
+      option: (port: number) => `--upstream ${shellWord(`http://${platform.hostname}:${port}`)}`,
     },
   ];
   const isTaken = await Promise.all(ports.map(({ host, port }) => isPortTaken(host, port)));

@@ -14,18 +14,16 @@ import { type FoundDocument, findDocument, unusable } from './document.ts';
 import { type Example, exampleOf, identitiesText, limitsText, settingsText } from './texts.ts';
 import { findPath, type Trial, tryPaths } from './trial.ts';
 
-interface Options {
-  readonly upstream: string;
-  readonly force?: boolean;
-}
-
 /**
  * `weir init`: writes weir.yaml, limits.yaml and identities.yaml for an API, and prints what to run next. A document at a URL is saved
  * in this folder. Fails without writing anything if the named document is not valid, or if a file exists and `force` is not set.
  *
  * @param named a file or a URL; undefined to look for a document in this folder and at the upstream
  */
-export async function init(named: string | undefined, { upstream, force = false }: Options): Promise<void> {
+export async function init(
+  named: string | undefined,
+  { upstream, force = false }: { readonly upstream: string; readonly force?: boolean },
+): Promise<void> {
   const { document, operations, trial } = await readApi(await findDocument(named, upstream), upstream);
   const file = document.kind === 'none' ? undefined : document.file;
   const weirYaml = settingsText(file, upstream, trial.basePath);
@@ -50,19 +48,13 @@ export async function init(named: string | undefined, { upstream, force = false 
   );
 }
 
-interface Api {
-  readonly document: FoundDocument;
-  readonly operations: readonly ListedOperation[];
-  readonly trial: Trial;
-}
-
 const UNTRIED: Trial = { basePath: undefined, lines: [] };
 
 /** Where no path is known that the API serves. The shell then refuses the loop until a person has written one. */
 const ANY_PATH = '';
 
 /** An unusable document is an error if the user named it, and a reason to do without if `init` found it. */
-async function readApi(document: FoundDocument, upstream: string): Promise<Api> {
+async function readApi(document: FoundDocument, upstream: string) {
   if (document.kind === 'none') return { document, operations: [], trial: UNTRIED };
   const { operations: settings } = parse(
     settingsSchema,
@@ -85,7 +77,7 @@ async function readApi(document: FoundDocument, upstream: string): Promise<Api> 
   } catch (error) {
     if (document.kind === 'file' || !document.isGuess) throw error;
     return {
-      document: { kind: 'none', reason: unusable(document.url, error) },
+      document: { kind: 'none', reason: unusable(document.url, error) } as const,
       operations: [],
       trial: UNTRIED,
     };

@@ -2,15 +2,12 @@ import type { ShownBlock } from '../../admin/facts/block-api.ts';
 import { rangeOf } from '../../domain/network.ts';
 import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../facts/blocks.ts';
 import { CommandError } from '../../process/failure.ts';
-import { type AdminOptions, askAdmin } from '../admin-client.ts';
+import { askAdmin } from '../admin-client.ts';
 import { print } from '../print.ts';
-import { type Reason, readAll, reasonOf, textOf } from './limit.ts';
+import { readAll, reasonOf, type SetOptions, textOf } from './limit.ts';
 
-export interface BlockOptions extends AdminOptions, Reason {
+export interface BlockOptions extends SetOptions {
   readonly scope?: string;
-  readonly for?: string;
-  /** Blocks it although nobody is known to have the id. */
-  readonly force?: boolean;
 }
 
 /** `weir limit block acct_7 --for 1h --why leak` */

@@ -17,7 +17,7 @@ export interface Reason {
 
 export interface SetOptions extends AdminOptions, Reason {
   readonly for?: string;
-  /** Sets it although nobody is known to have the id. */
+  /** Also for an id that nobody is known to have. */
   readonly force?: boolean;
 }
 

@@ -15,7 +15,7 @@ import { printError, printExactly, printJsonExactly } from '../print.ts';
 import { standardError } from '../terminal/output.ts';
 import { type Candidate, type CandidateFlags, readCandidate, warnOfCosts } from './candidate.ts';
 import { type FormatFlags, formatOf, sourcesOf, unreadProblem } from './input.ts';
-import { suggestedLimits } from './suggest.ts';
+import { type Aim, suggestedLimits } from './suggest.ts';
 
 export interface ReplayFlags extends CandidateFlags, FormatFlags {
   readonly retries: Retries;
@@ -96,25 +96,22 @@ async function printSuggestion(
   sources: readonly LogSource[],
   candidate: Candidate,
   flags: ReplayFlags,
-  aim: { readonly mostRefused: number; readonly confidence: number },
+  aim: Aim,
 ): Promise<void> {
   const { readLine } = formatOf(flags, candidate.findOperation);
   const { retries } = flags;
   await withProgress(async (reading) => {
-    const suggested = await suggestedLimits({ ...reading, ...aim, readLine, sources, candidate, retries });
+    const suggested = await suggestedLimits({ ...reading, readLine, sources }, candidate, retries, aim);
     if (flags.json) printJsonExactly(limitsJson(suggested));
     else printExactly(limitsYaml(suggested).replace(/\n$/, '').split('\n'));
     if (reading.signal.aborted) process.exitCode = INTERRUPTED;
   });
 }
 
-interface Reading {
-  onProgress: ProgressLine['show'];
-  readonly signal: AbortSignal;
-}
-
 /** Shows progress on a terminal. The first Ctrl-C ends the reading, a second one ends the process. */
-async function withProgress<T>(run: (reading: Reading) => Promise<T>): Promise<T> {
+async function withProgress<T>(
+  run: (reading: { readonly onProgress: ProgressLine['show']; readonly signal: AbortSignal }) => Promise<T>,
+): Promise<T> {
   const interrupted = new AbortController();
   const progress = new ProgressLine(standardError());
   const interrupt = () => {

@@ -12,25 +12,28 @@ import { suggestLimits } from '../../replay/suggest/search.ts';
 import type { Candidate } from './candidate.ts';
 import { unreadProblem } from './input.ts';
 
-export interface SuggestOptions extends Omit<ReadLogOptions, 'deliver'> {
-  readonly candidate: Candidate;
+/** What suggested limits have to fulfil. */
+export interface Aim {
   readonly mostRefused: number;
   readonly confidence: number;
-  readonly retries: Retries;
 }
 
 /** Reads a log, and returns the smallest limits found that refuse at most a share of each bucket's requests, with what they are based on. */
-export async function suggestedLimits(options: SuggestOptions): Promise<LimitsText> {
-  const { candidate, mostRefused, confidence, retries, sources, signal } = options;
-  const { limits: base, limitsName: baseName } = candidate;
+export async function suggestedLimits(
+  log: Omit<ReadLogOptions, 'deliver'>,
+  { limits: base, limitsName: baseName, operations = [] }: Candidate,
+  retries: Retries,
+  { mostRefused, confidence }: Aim,
+): Promise<LimitsText> {
+  const { sources, signal } = log;
   const demand = new Demand(windowedRows(base.rows), retries);
-  const tally = await readLog({ ...options, deliver: (entry) => demand.take(entry) });
+  const tally = await readLog({ ...log, deliver: (entry) => demand.take(entry) });
   demand.end();
   if (!signal.aborted) {
     const unread = unreadProblem({ ...tally, requests: demand.requests + demand.refusedInLog });
     if (unread !== undefined) throw new CommandError(unread);
   }
-  const costliest = costliestByRow(candidate.operations ?? [], base.rows);
+  const costliest = costliestByRow(operations, base.rows);
   const suggestion = suggestLimits(demand, {
     mostRefused,
     confidence,

@@ -6,14 +6,11 @@ export type Style = Parameters<typeof styleText>[0];
 /** The parts of a terminal that decide about colours. */
 type Terminal = Pick<NodeJS.WriteStream, 'isTTY' | 'hasColors'>;
 
-/** A part of a line that terminals with colours show in a style. */
-export interface Styled {
-  readonly style: Style;
-  readonly text: string;
-}
-
-/** One line of output. Whatever values are in it, it stays one line, and only its styles reach a terminal as escapes. */
-export type Line = string | readonly (string | Styled)[];
+/**
+ * One line of output, whose parts may have a style on terminals with colours. Whatever values are in it, it stays one line, and only its
+ * styles reach a terminal as escapes.
+ */
+export type Line = string | readonly (string | { readonly style: Style; readonly text: string })[];
 
 /** @param change applied to each text of the line, after what is unprintable has been replaced */
 export function lineText(

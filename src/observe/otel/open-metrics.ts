@@ -123,18 +123,13 @@ function unitOf(name: string): string {
   return unit === 'bytes' ? 'By' : 's';
 }
 
-interface HistogramBuckets {
-  readonly labels: Attributes;
-  readonly boundaries: number[];
-  /** Of Prometheus: each includes those below. */
-  readonly totals: number[];
-  sum: number;
-  count: number;
-}
-
 /** The histograms of a metric by their labels, each with its own counts per bucket. */
 function histogramsIn(values: readonly MetricValue[]): readonly [Attributes, Histogram][] {
-  const byLabels = new Map<string, HistogramBuckets>();
+  // `totals` are of Prometheus: each includes those below.
+  const byLabels = new Map<
+    string,
+    { labels: Attributes; boundaries: number[]; totals: number[]; sum: number; count: number }
+  >();
   for (const { labels: all, metricName = '', value } of values) {
     const { le, ...labels } = all;
     const key = JSON.stringify(labels);

@@ -6,14 +6,9 @@ import { type Window, Windows } from './windows.ts';
 const SECOND_CAPACITY = 1_000;
 const TEN_SECONDS_CAPACITY = 500;
 
-interface SketchSlice {
-  readonly at: number;
-  readonly sketch: Sketch;
-}
-
 /** The sketches of the last ten minutes. */
 export class History {
-  readonly #windows = new Windows<SketchSlice>({
+  readonly #windows = new Windows<{ readonly at: number; readonly sketch: Sketch }>({
     second: (at) => ({ at, sketch: new Sketch(SECOND_CAPACITY) }),
     tenSeconds: (at) => ({ at, sketch: new Sketch(TEN_SECONDS_CAPACITY) }),
     merge: (sum, part) => sum.sketch.merge(part.sketch),
