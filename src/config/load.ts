@@ -75,13 +75,7 @@ export function isComplete(
   return reading.problems.length === 0;
 }
 
-/** The files of an `identity` section. */
-export type IdentityFiles = ReturnType<typeof identityFiles>;
-
-/** The files named by the settings that are reloaded while running, except the files of operations. */
-export type ConfigurationFiles = ReturnType<typeof configurationFiles> & { readonly limits: LimitsFiles };
-
-/** Opens the files of the given sections. */
+/** Opens the files of the given sections that are reloaded while running, except the files of operations. */
 export function configurationFiles(
   { limits, identity, credentials = [], listen, admin, decisions }: Partial<Settings>,
   source: FileSource,

@@ -3,13 +3,8 @@ import { type CostedOperation, checkCosts, type LimitPlaces, placesIn } from '..
 import { checkSelections } from '../config/checks/selections.ts';
 import { checkProxySettings } from '../config/files/certificates.ts';
 import type { Identities } from '../config/files/identities/parse.ts';
-import {
-  type ConfigurationFiles,
-  configurationFiles,
-  isComplete,
-  loadSettings,
-  readSettings,
-} from '../config/load.ts';
+import type { LimitsFiles } from '../config/files/limits/files.ts';
+import { configurationFiles, isComplete, loadSettings, readSettings } from '../config/load.ts';
 import { ConfigError, type Problem, problemIn, problemsOf } from '../config/problem.ts';
 import { FileSource } from '../config/reader/file-source.ts';
 import { readSecretFile } from '../config/settings/notifications.ts';
@@ -40,7 +35,8 @@ export interface Configuration extends IdentityContent {
   /** The rules of Envoy's rate limit service; empty without one. */
   readonly descriptors: DescriptorRules;
   /** The files. */
-  readonly files: ConfigurationFiles & {
+  readonly files: ReturnType<typeof configurationFiles> & {
+    readonly limits: LimitsFiles;
     readonly operations: OperationFiles;
     /** What the other files are read through. */
     readonly source: FileSource;

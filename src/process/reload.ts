@@ -3,9 +3,8 @@ import type { Logger } from 'pino';
 import type { Identities } from '../config/files/identities/parse.ts';
 import { differenceOf } from '../config/files/limits/difference.ts';
 import { followKubernetes } from '../config/kubernetes/follow.ts';
-import type { IdentityFiles } from '../config/load.ts';
 import { formatProblem } from '../config/problem.ts';
-import type { FileSource } from '../config/reader/file-source.ts';
+import type { FileSource, ParsedFile } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { type ReloadedFile, type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
 import type { DescriptorRules } from '../domain/limits/descriptors.ts';
@@ -26,7 +25,7 @@ export function followConfiguration(
   const { settings, files } = configuration;
   const reporting = reportingChanges(reloadable, configuration, changes, observer);
   const { changed, close } = followFiles(configuration, reporting, observer, { log, changes });
-  const objects = followKubernetes(settings.kubernetes, { source: files.source, changed, observer, log });
+  const objects = followKubernetes(settings.kubernetes, files.source, observer, log, changed);
   return {
     close() {
       objects.close();
@@ -83,7 +82,7 @@ function watchIdentities(
   report: FileReport,
 ): readonly Watch[] {
   const watch = (
-    file: IdentityFiles['identities'],
+    file: ParsedFile<Identities> | undefined,
     current: Identities | undefined,
     take: (changed: Identities) => void,
   ): readonly Watch[] => {

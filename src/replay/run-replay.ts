@@ -1,44 +1,31 @@
 import { shownRule } from '../domain/limits/calendar.ts';
 import type { Limits } from '../domain/limits/limits.ts';
-import type { OperationFinder, ReadLine } from './input/entry.ts';
-import type { LineCounts } from './input/line-counts.ts';
-import type { LogSource } from './input/log-file.ts';
-import { type ReadProgress, readLog } from './input/read-log.ts';
+import type { OperationFinder } from './input/entry.ts';
+import { type ReadLogOptions, readLog } from './input/read-log.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
-import { notesOn } from './notes.ts';
+import { type Circumstances, notesOn } from './notes.ts';
 import { Replay, type Retries } from './replay.ts';
 import { unmatchedOf } from './unmatched.ts';
 
-interface ReplayRun {
-  readonly sources: readonly LogSource[];
-  readonly readLine: ReadLine;
+interface ReplayRun extends Omit<ReadLogOptions, 'deliver'> {
   readonly hasLoggedCosts: boolean;
   readonly findOperation: OperationFinder | undefined;
   readonly limits: Limits;
   readonly retries: Retries;
   /** Whether to record each bucket over time, for a report. */
   readonly hasSeries: boolean;
-  onProgress(progress: ReadProgress): void;
-  /** Ends the reading early. The result then covers the lines read so far. */
-  readonly signal: AbortSignal;
 }
 
-/** Reads a log and charges its requests with other limits. */
+/** Reads a log and charges its requests with other limits. If the reading is ended early, the result covers the lines read so far. */
 export async function runReplay(run: ReplayRun): Promise<{ result: ReplayResult; replay: Replay }> {
   const { retries } = run;
   const replay = new Replay(run.limits, retries, run.hasSeries);
-  const lineCounts = await readLog({
-    sources: run.sources,
-    readLine: run.readLine,
-    deliver: (entry) => replay.take(entry),
-    onProgress: (progress) => run.onProgress(progress),
-    signal: run.signal,
-  });
+  const lineCounts = await readLog({ ...run, deliver: (entry) => replay.take(entry) });
   replay.end();
   const complete = !run.signal.aborted;
   const { findOperation, hasLoggedCosts } = run;
-  const notes = notesOn({ replay, lineCounts, retries, complete, findOperation, hasLoggedCosts });
-  return { result: resultOf({ replay, lineCounts, retries, complete, notes }), replay };
+  const circumstances = { replay, lineCounts, retries, complete, findOperation, hasLoggedCosts };
+  return { result: resultOf(circumstances), replay };
 }
 
 /** The result of a replay, as `weir replay --json` prints it. Shares are from 0 to 1, times are ISO 8601 in UTC. */
@@ -46,15 +33,8 @@ export type ReplayResult = ReturnType<typeof resultOf>;
 
 export type BucketResult = ReturnType<typeof bucketResult>;
 
-interface ReplayOutcome {
-  readonly replay: Replay;
-  readonly lineCounts: LineCounts;
-  readonly retries: Retries;
-  readonly complete: boolean;
-  readonly notes: readonly string[];
-}
-
-export function resultOf({ replay, lineCounts, retries, complete, notes }: ReplayOutcome) {
+function resultOf(circumstances: Circumstances) {
+  const { replay, lineCounts, retries, complete } = circumstances;
   const { refused, requests, dropped } = replay;
   const asked = requests + replay.retries;
   return {
@@ -85,7 +65,7 @@ export function resultOf({ replay, lineCounts, retries, complete, notes }: Repla
     /** False if the reading was interrupted. */
     complete,
     /** The limitations of the numbers, as sentences. */
-    notes,
+    notes: notesOn(circumstances),
     /** What the selections of limits name, and no request of the log was for. */
     unmatched: unmatchedOf(replay.limits.rows, replay.operations),
     /** Most affected first. */

@@ -9,13 +9,14 @@ import type { Retries } from '../../replay/replay.ts';
 import { type ReplayResult, runReplay } from '../../replay/run-replay.ts';
 import { limitsJson } from '../../replay/suggest/limits-json.ts';
 import { limitsYaml } from '../../replay/suggest/limits-yaml.ts';
+import type { Aim } from '../../replay/suggest/search.ts';
 import { replayLines } from '../../replay/text.ts';
 import { unmatchedText } from '../../replay/unmatched.ts';
 import { printError, printExactly, printJsonExactly } from '../print.ts';
 import { standardError } from '../terminal/output.ts';
 import { type Candidate, type CandidateFlags, readCandidate, warnOfCosts } from './candidate.ts';
 import { type FormatFlags, formatOf, sourcesOf, unreadProblem } from './input.ts';
-import { type Aim, suggestedLimits } from './suggest.ts';
+import { suggestedLimits } from './suggest.ts';
 
 export interface ReplayFlags extends CandidateFlags, FormatFlags {
   readonly retries: Retries;

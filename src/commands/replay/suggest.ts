@@ -8,15 +8,9 @@ import { coverageNotes } from '../../replay/notes.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
 import type { LimitsText } from '../../replay/suggest/limits-yaml.ts';
-import { suggestLimits } from '../../replay/suggest/search.ts';
+import { type Aim, suggestLimits } from '../../replay/suggest/search.ts';
 import type { Candidate } from './candidate.ts';
 import { unreadProblem } from './input.ts';
-
-/** What suggested limits have to fulfil. */
-export interface Aim {
-  readonly mostRefused: number;
-  readonly confidence: number;
-}
 
 /** Reads a log, and returns the smallest limits found that refuse at most a share of each bucket's requests, with what they are based on. */
 export async function suggestedLimits(

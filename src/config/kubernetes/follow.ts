@@ -11,21 +11,19 @@ export interface KubernetesObserver {
   watchConnected(name: string, isConnected: boolean): void;
 }
 
-interface FollowOptions {
-  readonly source: FileSource;
-  /** Called when a folder may have changed. */
-  readonly changed: () => void;
-  readonly observer: KubernetesObserver;
-  readonly log: Logger;
-  readonly timing?: typeof DEFAULT_TIMING;
-}
-
 const POLL_MS = 1_000;
 
-/** Watches the configured objects until `close` is called, and passes their content to the file source. */
+/**
+ * Watches the configured objects until `close` is called, and passes their content to the file source.
+ *
+ * @param changed called when a folder may have changed
+ */
 export function followKubernetes(
   { watch, url, credentialsFolder }: Settings['kubernetes'],
-  { source, changed, observer, log, timing = DEFAULT_TIMING }: FollowOptions,
+  source: FileSource,
+  observer: KubernetesObserver,
+  log: Logger,
+  changed: () => void,
 ): { close(): void } {
   const server = new ApiServer({ url: url ?? urlFromEnvironment(), credentialsFolder });
   const outage = new Outage(log);
@@ -49,7 +47,7 @@ export function followKubernetes(
       },
     };
     observer.watchConnected(object.name, false);
-    return { folder, watch: new ObjectWatch(object, server, listener, timing) };
+    return { folder, watch: new ObjectWatch(object, server, listener, DEFAULT_TIMING) };
   });
   // Read the mount before the watch delivers anything, so that its initial content is known.
   for (const { folder, watch } of followed) void folder.poll(performance.now()).then(() => watch.run());

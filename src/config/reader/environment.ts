@@ -7,20 +7,14 @@ import { readYaml } from './yaml-text.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The settings after environment variables have been applied. */
-interface Overlaid {
-  readonly value: unknown;
-  /** The variable that set a value, by the path of the setting (as formatted by `formatPath`). */
-  readonly variables: ReadonlyMap<string, string>;
-  readonly findings: readonly Finding[];
-}
-
 /**
  * Overrides the settings of a file with environment variables. Every scalar setting and every list of scalars has a variable:
  * `WEIR_` followed by the parts of its path, unless its schema names another one. An empty variable counts as not set.
  * Text that is not a number stays text where a number is expected, and `check` reports it.
+ *
+ * @returns the settings, and the variables that set a value, by the path of the setting (as formatted by `formatPath`)
  */
-export function overlayEnvironment(schema: SchemaNode, value: unknown, env: Environment): Overlaid {
+export function overlayEnvironment(schema: SchemaNode, value: unknown, env: Environment) {
   const overlay = new Overlay(env);
   const laid = overlay.lay(schema, value, []);
   return { value: laid, variables: overlay.variables, findings: overlay.findings };

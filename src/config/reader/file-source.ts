@@ -8,17 +8,12 @@ import { readText } from './read-text.ts';
 /** The texts of a folder's files, by file name. */
 export type FolderTexts = ReadonlyMap<string, string>;
 
-interface DeliveredFolder {
-  readonly version: number;
-  readonly texts: FolderTexts;
-}
-
 /**
  * Reads configuration files from disk. The content of a folder can be replaced by `deliver`; it is then read from memory
  * until `withdraw` is called. Paths are absolute.
  */
 export class FileSource {
-  readonly #folders = new Map<string, DeliveredFolder>();
+  readonly #folders = new Map<string, { readonly version: number; readonly texts: FolderTexts }>();
   #versions = 0;
 
   /** Replaces the content of the folder with `texts`, regardless of what is on disk. */

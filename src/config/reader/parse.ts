@@ -17,23 +17,13 @@ export interface CheckedFile<T> {
 /** A schema, or what makes one for a value that has not been checked yet. */
 type SchemaFor<S extends TSchema> = S | ((value: unknown) => S);
 
-/** A parsed configuration file and its problems. Do not use a value that a problem refers to. */
-export interface Examined extends CheckedFile<unknown> {
-  readonly problems: readonly Problem[];
-  /** The top-level keys that have a problem. */
-  readonly invalid: ReadonlySet<string>;
-}
-
 /**
  * Parses a configuration file and checks it against its schema. Applies the environment variables in `env`.
  * Throws a ConfigError only if the text is not YAML.
+ *
+ * @returns the file and its problems, and as `invalid` the top-level keys that have one. Do not use a value that a problem refers to
  */
-export function examine(
-  schemaFor: SchemaFor<TSchema>,
-  text: string,
-  source: string,
-  env: Environment = {},
-): Examined {
+export function examine(schemaFor: SchemaFor<TSchema>, text: string, source: string, env: Environment = {}) {
   const yaml = readYaml(text, source);
   if (!('lineOf' in yaml)) throw new ConfigError([yaml]);
   const schema = typeof schemaFor === 'function' ? schemaFor(yaml.value) : schemaFor;

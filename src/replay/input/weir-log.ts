@@ -26,7 +26,8 @@ export function weirLog(findOperation?: OperationFinder): ReadLine {
   return (line) => {
     const record = parsed(line);
     if (record === undefined) return { problem: 'is not a JSON object' };
-    if (record.msg === 'settlement') return readSettlement(record, logged);
+    // A decision that a program has held.
+    if (record.msg === 'settlement') return entryOf(record, loggedCost(record, logged));
     // What was held has cost what the line of its settlement says.
     const isHeld = record.heldMs !== undefined && record.outcome === 'admitted';
     return record.msg === 'request' && !isHeld ? readRequest(record, findOperation, logged) : 'other';
@@ -44,13 +45,7 @@ function readRequest(
     return { problem: 'has no "outcome" of a request' };
   }
   const read = findOperation === undefined ? loggedCost(record, logged) : newCost(record, findOperation);
-  return 'operation' in read ? entryOf(record, read) : (read.skipped ?? read);
-}
-
-/** A decision that a program has held. */
-function readSettlement(record: LogFields, logged: LoggedOperations): LogEntry | Skipped | Unreadable {
-  const read = loggedCost(record, logged);
-  return 'operation' in read ? entryOf(record, read) : (read.skipped ?? read);
+  return entryOf(record, read);
 }
 
 function parsed(line: string): LogFields | undefined {
@@ -58,12 +53,9 @@ function parsed(line: string): LogFields | undefined {
   return typeof record?.log === 'string' ? parsed(record.log) : record;
 }
 
-interface LoggedCost {
-  readonly operation: Operation;
-  readonly cost: number;
-}
-
-type CostReading = LoggedCost | (Unreadable & { readonly skipped?: Skipped });
+type CostReading =
+  | { readonly operation: Operation; readonly cost: number }
+  | (Unreadable & { readonly skipped?: Skipped });
 
 function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
   const { kind, method, operation, personOnly, public: isPublic, settled } = record;
@@ -103,7 +95,9 @@ function reservedCost({ settlement, cost }: Operation, logged: unknown): number 
   return Math.min(logged, settlement.reserve.most);
 }
 
-function entryOf(record: LogFields, { operation, cost }: LoggedCost): LogEntry | Skipped | Unreadable {
+function entryOf(record: LogFields, read: CostReading): LogEntry | Skipped | Unreadable {
+  if (!('operation' in read)) return read.skipped ?? read;
+  const { operation, cost } = read;
   const { time, outcome, bucket } = record;
   if (typeof time !== 'number' || !isLogTime(time * 1000)) return { problem: 'has no "time"' };
   const payer = operation.access === 'public' ? addressOf(record) : callerOf(record);

@@ -5,17 +5,14 @@ import { furtherRows, type LimitRow } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { counted, shownCount, shownShare } from '../../domain/shown.ts';
 import { daysFor, daysPerSpan } from './days.ts';
-import type { SuggestedLimit, Suggestion } from './search.ts';
+import type { Aim, SuggestedLimit, Suggestion } from './search.ts';
 
-export interface LimitsText {
+export interface LimitsText extends Aim {
   readonly suggestion: Suggestion;
   /** The limits to start from: the defaults, and overrides for Accounts and others that the log does not have. */
   readonly base: Limits;
   /** The source of the base, such as a file name. */
   readonly baseName: string;
-  readonly mostRefused: number;
-  /** The confidence asked for, from 0 to below 1. */
-  readonly confidence: number;
   readonly requests: number;
   /** Further notes, one sentence per line. */
   readonly remarks: readonly string[];

@@ -24,11 +24,15 @@ interface Search {
   tally: DayTally;
 }
 
-export interface SearchOptions {
-  /** Share of a bucket's requests, from 0 to 1. */
+/** What suggested limits have to achieve. */
+export interface Aim {
+  /** Share of a bucket's requests that a limit may refuse, from 0 to 1. */
   readonly mostRefused: number;
   /** Probability from 0 to below 1 with which a further day refuses no larger share. 0 considers the log as a whole only. */
   readonly confidence: number;
+}
+
+export interface SearchOptions extends Aim {
   /** Lowest limit with which the gateway would load the file: the cost of the most expensive operation. */
   leastLimit(stats: BucketStats): number;
   /** Called before each pass over the requests, with the number of buckets still searched. */

@@ -110,7 +110,7 @@ class Noted {
   #compareStarts(from: number | undefined, to: number | undefined, subject: Subject): void {
     if (from === to) return;
     this.#note({
-      change: from === undefined ? 'added' : to === undefined ? 'removed' : 'changed',
+      change: changeOf(from, to),
       ...subject,
       ...(from !== undefined && { from: { periodStartsOn: from } }),
       ...(to !== undefined && { to: { periodStartsOn: to } }),
@@ -141,7 +141,7 @@ class Noted {
   }
 }
 
-function changeOf(from: object | undefined, to: object | undefined): LimitChange['change'] {
+function changeOf(from: object | number | undefined, to: object | number | undefined): LimitChange['change'] {
   return from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
 }
 

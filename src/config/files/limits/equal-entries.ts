@@ -6,12 +6,10 @@ import { isId } from '../../../domain/caller.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 
 /** For each id of a section, in the order of the text, an id that is left in it and has an equal entry. */
-type SameAs = ReadonlyMap<string, string>;
-
 export interface Shortened {
   /** The text without comments, and without the entries that repeat another one of their section. */
   readonly text: string;
-  readonly sections: ReadonlyMap<OverrideSection, SameAs>;
+  readonly sections: ReadonlyMap<OverrideSection, ReadonlyMap<string, string>>;
 }
 
 /** Characters of words and numbers that end with their line and have no other meaning in YAML. */

@@ -17,10 +17,9 @@ import { parseAs } from '../../reader/parse.ts';
 import { isMapping } from '../../reader/schema-node.ts';
 import { idFindings } from '../identities/parse.ts';
 import { withoutRepeats } from './equal-entries.ts';
-import { namedRows, namedRowsOf, rowsOf } from './rows.ts';
+import { type LimitsContent, namedRows, namedRowsOf, rowsOf } from './rows.ts';
 import { limitsSchemaOf, overridesSchemaOf } from './schema.ts';
 
-type LimitsFile = Static<ReturnType<typeof limitsSchemaOf>>;
 type OverridesFile = Static<ReturnType<typeof overridesSchemaOf>>;
 
 /** What a file with overrides may refer to. */
@@ -97,7 +96,7 @@ export function bySection<T>(mapOf: (section: OverrideSection) => T): Readonly<R
   return Object.fromEntries(maps) as Record<OverrideSection, T>;
 }
 
-function toLimits(file: LimitsFile, findings: Finding[]): Omit<Limits, 'unwritten'> {
+function toLimits(file: LimitsContent, findings: Finding[]): Omit<Limits, 'unwritten'> {
   const { windowSeconds, defaults, limits, plans } = file;
   const further = Object.entries(limits).map(([name, { points, requests, concurrent, shadow = false }]) => {
     const limit = points ?? requests ?? concurrent ?? 'none';
@@ -139,14 +138,8 @@ function addressFindings(address: string): readonly Finding[] {
 
 type RawLimit = number | 'none' | { limit: number; shadow: boolean; until?: string };
 
-interface RawEntry {
-  readonly until?: string;
-  readonly plan?: string;
-  readonly periodStartsOn?: number;
-}
-
 function entryOverrides(
-  entry: RawEntry,
+  entry: { readonly until?: string; readonly plan?: string; readonly periodStartsOn?: number },
   path: readonly string[],
   plans: readonly string[],
   findings: Finding[],

@@ -19,7 +19,7 @@ import { didYouMean } from '../../reader/messages.ts';
 import { isMapping } from '../../reader/schema-node.ts';
 import { type limitsSchemaOf, type NamedRow, ROW_NAME } from './schema.ts';
 
-type LimitsContent = Static<ReturnType<typeof limitsSchemaOf>>;
+export type LimitsContent = Static<ReturnType<typeof limitsSchemaOf>>;
 type FurtherLimit = LimitsContent['limits'][string];
 
 /** The names under `limits` of a limits file that has not been checked yet. */

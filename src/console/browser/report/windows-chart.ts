@@ -5,14 +5,15 @@ import { describeOnHover, isInReach, limitLabel, short } from './charts.ts';
 
 const MOST_BARS = 48;
 
-/** The points of a window, and how many windows had them; ascending. */
-type WindowCounts = readonly (readonly [points: number, windowCount: number])[];
-
-/** How many windows had how many points, with the limit; the bars above it are those with refusals. */
+/**
+ * How many windows had how many points, with the limit; the bars above it are those with refusals.
+ *
+ * @param windows ascending
+ */
 export function windowsChart(
   box: HTMLElement,
   label: string,
-  windows: WindowCounts,
+  windows: readonly (readonly [points: number, windowCount: number])[],
   limit: number | null,
 ): void {
   const largest = windows.at(-1)?.[0] ?? 1;
