@@ -12,7 +12,7 @@ export interface Account {
 }
 
 /** Who sent the request, proven by its token. */
-export type Principal = Person | AccountService | OrganizationService;
+export type Principal = AccountPrincipal | OrganizationService;
 
 interface Claimant {
   readonly id: string;
@@ -24,23 +24,17 @@ interface Claimant {
   readonly claimedAccounts?: ReadonlyMap<string, Account>;
 }
 
-export interface Person extends Claimant {
-  readonly type: 'Person';
+/** A Person, or a ServiceAccount owned by an Account. */
+interface AccountPrincipal extends Claimant {
+  readonly type: 'Person' | 'ServiceAccount';
   /** The Principal Account: charged when no target Account is named. */
   readonly account: string;
   /** Further Accounts that this principal may name in `X-Service-Account`. */
   readonly actsFor: ReadonlySet<string>;
 }
 
-/** A ServiceAccount owned by an Account. */
-export interface AccountService extends Claimant {
-  readonly type: 'ServiceAccount';
-  readonly account: string;
-  readonly actsFor: ReadonlySet<string>;
-}
-
 /** A ServiceAccount owned by an Organization: it has no Account of its own and must name one. */
-export interface OrganizationService extends Claimant {
+interface OrganizationService extends Claimant {
   readonly type: 'ServiceAccount';
   readonly account?: undefined;
   readonly organization: string;

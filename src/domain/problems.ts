@@ -18,7 +18,7 @@ const PROBLEMS = {
   ServiceUnavailable: { status: 503, title: 'Service Unavailable' },
 } as const;
 
-export type ProblemCode = keyof typeof PROBLEMS;
+type ProblemCode = keyof typeof PROBLEMS;
 
 export const PROBLEM_CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
 

@@ -12,7 +12,7 @@ export type SharedKind = (typeof SHARED_KINDS)[number];
  */
 export const IGNORED_REASONS = ['length', 'form', 'failed', 'type'] as const;
 
-export type IgnoredReason = (typeof IGNORED_REASONS)[number];
+type IgnoredReason = (typeof IGNORED_REASONS)[number];
 
 /** Receives what happens to what the replicas share. The metrics implement it. */
 export interface SharedObserver {

@@ -12,7 +12,7 @@ export class TargetRefused extends Error {
 }
 
 /** What the sender calls the two kinds of target, such as `--token` and `--principal`. */
-export interface TargetNames {
+interface TargetNames {
   readonly token: string;
   readonly principal: string;
 }

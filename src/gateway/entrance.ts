@@ -27,7 +27,7 @@ export interface PortDependencies extends GatewayDependencies {
 export type PortStage<Shared> = Stage<Exchange, Shared, Refusal | 'answered'>;
 
 /** What differs between ports. */
-export interface Port<Shared extends PortDependencies> {
+interface Port<Shared extends PortDependencies> {
   /** Every stage in order. The last one answers. */
   readonly stages: readonly PortStage<Shared>[];
   readonly shared: Shared;

@@ -10,7 +10,7 @@ import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
 import type { StaticIdentities } from './static.ts';
 
-export interface ApiKeysOptions extends Reporting {
+interface ApiKeysOptions extends Reporting {
   /** `{digest}` is replaced by the hex SHA-256 of the key. */
   readonly url: string;
   readonly prefix: string;

@@ -28,7 +28,7 @@ export interface Verifier {
   twinOf?(token: string): string | undefined;
 }
 
-export interface CachedTokensOptions {
+interface CachedTokensOptions {
   readonly source: SourceName;
   readonly verifier: Verifier;
   /** How long a verified token is cached. */

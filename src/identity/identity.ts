@@ -6,28 +6,22 @@ import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
 import type { CredentialField } from '../http/message/headers.ts';
 
-/** The value, undefined if it does not exist, or 'unavailable' if the provider cannot be reached. */
-export type Answer<T> = T | undefined | 'unavailable';
-
-/** An answer, or a promise of one if it is not cached. It never rejects. */
-export type Lookup<T> = Awaitable<Answer<T>>;
+/** The Account, undefined if it does not exist, or 'unavailable' if the provider cannot be reached. */
+export type FoundAccount = Account | undefined | 'unavailable';
 
 /** Why a credential is refused. Operators see it; the client does not. `missing`: the request has none. */
-export const TOKEN_FAULTS = [
-  'missing',
-  'malformed',
-  'unknown-token',
-  'revoked',
-  'expired',
-  'not-yet-valid',
-  'issuer',
-  'audience',
-  'signature',
-  'unknown-key',
-  'no-account',
-] as const;
-
-export type TokenFault = (typeof TOKEN_FAULTS)[number];
+export type TokenFault =
+  | 'missing'
+  | 'malformed'
+  | 'unknown-token'
+  | 'revoked'
+  | 'expired'
+  | 'not-yet-valid'
+  | 'issuer'
+  | 'audience'
+  | 'signature'
+  | 'unknown-key'
+  | 'no-account';
 
 /** Whose token it is, or why it is refused. 'unavailable' if the provider cannot be reached. */
 export type Authentication = Principal | RevokedToken | TokenFault | 'unavailable';
@@ -48,8 +42,12 @@ export interface IdentitySource {
 
 /** Looks up Accounts and their Organizations. */
 export interface Directory {
-  /** @param principal the caller; some directories use the claims of its token */
-  find(account: string, principal: Principal): Lookup<Account>;
+  /**
+   * Answers at once if the Account is cached. Never rejects.
+   *
+   * @param principal the caller; some directories use the claims of its token
+   */
+  find(account: string, principal: Principal): Awaitable<FoundAccount>;
 }
 
 /** A credential that is accepted besides a bearer token. */

@@ -6,7 +6,7 @@ import { isCanonical, isSigned, twinOf } from './jwt/signature-malleability.ts';
 import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
 
-export interface IntrospectionOptions extends Reporting {
+interface IntrospectionOptions extends Reporting {
   readonly url: string;
   readonly clientId: string;
   readonly clientSecret: string;

@@ -17,7 +17,7 @@ export type ProviderName = 'jwks' | 'introspection' | 'directory' | 'api-keys';
 export type ProviderOutcome = 'answered' | 'unusable' | 'failed';
 
 /** What came of a token. */
-export type IdentityOutcome = 'known' | 'invalid' | 'unavailable';
+type IdentityOutcome = 'known' | 'invalid' | 'unavailable';
 
 type Identification = readonly [source: SourceName, outcome: IdentityOutcome, cached: boolean];
 

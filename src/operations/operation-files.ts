@@ -18,11 +18,9 @@ import type { Settings } from '../config/settings/settings.ts';
 import type { Access } from '../domain/operation.ts';
 import { type Documents, openDocuments } from './documents/documents.ts';
 import { BOTH, FREE } from './documents/extension.ts';
-import { type ReadOptions, readOperations } from './documents/read-operations.ts';
+import { readOperations } from './documents/read-operations.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 import { mostProblem, NOT_CHARGED, settlementOf, sourceProblem } from './settlement.ts';
-
-type OperationSettings = Settings['operations'];
 
 /** Used if the settings have neither documents nor a list, not even an empty one. */
 const DEFAULT_DOCUMENT = 'openapi.yaml';
@@ -36,7 +34,7 @@ interface LoadedOperations {
 
 /** The operations from the OpenAPI documents and the list in the settings. */
 export class OperationFiles {
-  readonly #settings: OperationSettings;
+  readonly #settings: Settings['operations'];
   readonly #settingsFile: string;
   readonly #source: FileSource;
   readonly #roots: readonly string[];
@@ -44,7 +42,7 @@ export class OperationFiles {
   #last: LoadedOperations | undefined;
 
   /** @param settingsFile used in messages, and to find the default document in the same folder */
-  constructor(settings: OperationSettings, settingsFile: string, source = new FileSource()) {
+  constructor(settings: Settings['operations'], settingsFile: string, source = new FileSource()) {
     this.#settings = settings;
     this.#source = source;
     this.#settingsFile = settingsFile;
@@ -90,11 +88,9 @@ export class OperationFiles {
     problems: Problem[],
     warnings: Problem[],
   ): Promise<readonly ListedOperation[]> {
-    const { maxCost, maxBodyBytes, basePath, undeclaredQuery, refundOn } = this.#settings;
-    const options: ReadOptions = { maxCost, maxBodyBytes, basePath, undeclaredQuery, refundOn };
     const operations: ListedOperation[] = [];
     for (const one of documents) {
-      const read = await readOperations(one, options);
+      const read = await readOperations(one, this.#settings);
       operations.push(...read.operations);
       problems.push(...read.problems);
       warnings.push(...read.warnings);
@@ -133,7 +129,7 @@ export class OperationFiles {
   }
 }
 
-type ListedSetting = OperationSettings['list'][number];
+type ListedSetting = Settings['operations']['list'][number];
 
 function accessOf(listed: ListedSetting): Access {
   if (listed.personOnly) return 'person';
@@ -197,16 +193,14 @@ function hasList(settingsFile: string): boolean {
   return settings?.operations?.list !== undefined;
 }
 
-type LineOf = (path: readonly string[]) => number | undefined;
-
-function settingPlace(file: string, path: readonly string[], lineOf: LineOf): Place {
+function settingPlace(file: string, path: readonly string[], lineOf: ReturnType<typeof linesOf>): Place {
   return { file, path: formatPath(path), line: () => lineOf(path) };
 }
 
 /** The lines of a file, which is parsed once, when the first of them is asked for. */
-function linesOf(file: string): LineOf {
+function linesOf(file: string) {
   let yaml: ReturnType<typeof readYaml> | undefined;
-  return (path) => {
+  return (path: readonly string[]) => {
     yaml ??= readYaml(readText(file, ''), file);
     return 'lineOf' in yaml ? yaml.lineOf(path) : undefined;
   };

@@ -1,7 +1,8 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
-import type { Account, Caller, Principal } from '../domain/caller.ts';
+import type { Caller, Principal } from '../domain/caller.ts';
 import { Refusal } from '../domain/problems.ts';
-import type { Answer, Directory, Lookup } from '../identity/identity.ts';
+import type { Directory, FoundAccount } from '../identity/identity.ts';
+import { isOwn } from './buckets/plans.ts';
 import type { LastPayer } from './last-payer.ts';
 import type { Operation } from './request-context.ts';
 
@@ -17,8 +18,6 @@ const UNAVAILABLE = new Refusal(
   'The target Account cannot be looked up at the moment.',
 );
 
-type Authorised = Caller | Refusal;
-
 /**
  * The caller with its target Account, or a refusal if the principal may not act for that Account. It comes before the charge, so that
  * nobody can drain a stranger's buckets (contract section 5). Synchronous when the directory has the Account in memory. The
@@ -33,7 +32,7 @@ export function authorise(
   operation: Pick<Operation, 'access'>,
   named: string | undefined,
   last?: LastPayer,
-): Awaitable<Authorised> {
+): Awaitable<Caller | Refusal> {
   const isPersonOnly = operation.access === 'person';
   if (isPersonOnly && principal.type !== 'Person') return PERSON_ONLY;
   const account = named ?? principal.account;
@@ -58,9 +57,9 @@ async function authoriseFromHome(
   directory: Directory,
   principal: Principal,
   account: string,
-  found: Lookup<Account>,
+  found: Awaitable<FoundAccount>,
   home: string,
-): Promise<Authorised> {
+): Promise<Caller | Refusal> {
   const [known, knownHome] = await Promise.all([found, directory.find(home, principal)]);
   return callerOf(principal, account, known, home, knownHome);
 }
@@ -68,27 +67,23 @@ async function authoriseFromHome(
 function callerOf(
   principal: Principal,
   account: string,
-  found: Answer<Account>,
+  found: FoundAccount,
   home: string,
-  foundHome: Answer<Account>,
-): Authorised {
+  foundHome: FoundAccount,
+): Caller | Refusal {
   if (found === 'unavailable' || foundHome === 'unavailable') return UNAVAILABLE;
   if (found === undefined || foundHome === undefined) return FOREIGN_ACCOUNT;
   const { organization } = found;
+  // A token speaks for its own Account. A token of an Organization speaks for all Accounts of the Organization.
+  const own = isOwn(principal, account) ? principal : undefined;
   if (principal.account === undefined && organization !== principal.organization) return FOREIGN_ACCOUNT;
   return {
     principal,
     account,
     organization,
     hasOrganizationLimit: organization !== undefined && found.organizationLimit !== false,
-    plan: (isOwn(principal, account) ? principal.plan : undefined) ?? found.plan,
-    periodStartsOn:
-      (isOwn(principal, account) ? principal.periodStartsOn : undefined) ?? found.periodStartsOn,
+    plan: own?.plan ?? found.plan,
+    periodStartsOn: own?.periodStartsOn ?? found.periodStartsOn,
     hashTag: foundHome.organization ?? home,
   };
-}
-
-/** A token speaks for its own Account. A token of an Organization speaks for all Accounts of the Organization. */
-function isOwn(principal: Principal, account: string): boolean {
-  return principal.account === undefined || principal.account === account;
 }

@@ -1,6 +1,6 @@
-import type { Account, Caller, Payer, Principal } from '../domain/caller.ts';
+import type { Caller, Payer, Principal } from '../domain/caller.ts';
 import type { Peer } from '../http/message/fields/forwarded.ts';
-import type { Answer } from '../identity/identity.ts';
+import type { FoundAccount } from '../identity/identity.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
 import type { RowSet } from './buckets/payer-bucket.ts';
 
@@ -19,7 +19,7 @@ export class LastPayer {
   }
 
   #caller: Caller | undefined;
-  #found: Answer<Account>;
+  #found: FoundAccount;
   #payer: Payer | undefined;
   #set: RowSet | undefined;
   #version = 0;
@@ -30,13 +30,13 @@ export class LastPayer {
    *
    * @param found what the directory knows of the Account
    */
-  callerOf(principal: Principal, account: string, found: Answer<Account>): Caller | undefined {
+  callerOf(principal: Principal, account: string, found: FoundAccount): Caller | undefined {
     const last = this.#caller;
     const isSame = last?.principal === principal && last.account === account && this.#found === found;
     return isSame ? last : undefined;
   }
 
-  keepCaller(caller: Caller, found: Answer<Account>): void {
+  keepCaller(caller: Caller, found: FoundAccount): void {
     this.#caller = caller;
     this.#found = found;
   }

@@ -189,7 +189,7 @@ function notFound(): Refusal {
 const MAX_KNOWN = 1_000;
 
 /** The operations that stand for paths with several meanings, so that each has one identity. */
-export class CombinedOperations {
+class CombinedOperations {
   readonly #known = new Map<string, Operation>();
 
   /**

@@ -137,7 +137,7 @@ function shapeProblem(path: string, profile: PathProfile): string | undefined {
 }
 
 /** Whether a run of marks in a decoded path is longer than can be put in order in linear time. */
-export function hasTooManyMarks(decodedPath: string): boolean {
+function hasTooManyMarks(decodedPath: string): boolean {
   for (const [run] of decodedPath.matchAll(MARKS)) {
     // A mark outside the basic plane has two units.
     if (run.length > MAX_MARKS && [...run].length > MAX_MARKS) return true;

@@ -57,16 +57,12 @@ interface Reported {
   readonly plan?: string | undefined;
   /** The plan that the token or the directory names, and the limits file does not have. */
   readonly unknownPlan?: string | undefined;
-}
-
-/** What the store has decided, and not this replica alone. */
-interface Counted extends Reported {
-  /** Buckets with a window of a minute or longer that are nearly or wholly used. */
+  /** Buckets with a window of a minute or longer that are nearly or wholly used, where the store has decided and not this replica alone. */
   readonly filling?: readonly Filling[] | undefined;
 }
 
 /** A charge that was spent. */
-export interface Admitted extends Counted {
+export interface Admitted extends Reported {
   readonly outcome: 'admitted';
   readonly rateLimit: string;
   /** Buckets that are nearly empty. */
@@ -76,7 +72,7 @@ export interface Admitted extends Counted {
 }
 
 /** A charge that was not made. It names the limit that needs the longest wait. */
-export interface Denied extends Counted, NamedLimit {
+export interface Denied extends Reported, NamedLimit {
   readonly outcome: 'denied';
   /** Empty if the caller is blocked, as is the policy: nothing was counted. */
   readonly rateLimit: string;

@@ -13,7 +13,7 @@ export interface BucketReading {
   readonly holders?: readonly Holder[];
 }
 
-export type Readings =
+type Readings =
   | { readonly outcome: 'read'; readonly buckets: readonly BucketReading[] }
   | { readonly outcome: 'uncounted'; readonly reason: UncountedReason };
 

@@ -13,7 +13,7 @@ import type { DecisionProtocol } from '../../stages/request-context.ts';
 type ProxyProtocol = Exclude<DecisionProtocol, 'decide'>;
 
 /** What a proxy asks about. */
-export interface Asked {
+interface Asked {
   readonly protocol: ProxyProtocol;
   /** The method and the target that the client sent, as the proxy reports them. */
   readonly method: string;

@@ -25,7 +25,7 @@ import { settleAsked } from './api/settle.ts';
 import { methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
 import { listenAtSocket } from './socket.ts';
 
-export interface DecisionSettings extends PortTokenSettings {
+interface DecisionSettings extends PortTokenSettings {
   /** Addresses or CIDR ranges of the proxies that may ask. */
   readonly trusted: readonly string[];
   /** Status that reports a 429 to the proxy. */

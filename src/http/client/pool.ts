@@ -5,11 +5,6 @@ import type { TimeLimits } from './request.ts';
 import { type UpstreamRequest, writeRequestHead } from './request.ts';
 import { UpgradeConnection } from './upgrade-connection.ts';
 
-export interface PoolSettings extends TimeLimits {
-  /** Most connections at once. */
-  readonly connections: number;
-}
-
 /** A connection as its pool sees it. */
 export interface PooledConnection {
   /** @param head the request's head as it is sent */
@@ -46,8 +41,11 @@ export class Pool implements ConnectionOwner {
   #isSendScheduled = false;
   #isDestroyed = false;
 
-  /** @throws Error when a certificate or a key cannot be used */
-  constructor(origin: URL, settings: PoolSettings, tls?: TlsOptions) {
+  /**
+   * @param settings `connections`: at most so many at once
+   * @throws Error when a certificate or a key cannot be used
+   */
+  constructor(origin: URL, settings: TimeLimits & { readonly connections: number }, tls?: TlsOptions) {
     this.#connector = new Connector(origin, tls);
     this.#maxConnections = settings.connections;
     this.limits = settings;

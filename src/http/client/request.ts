@@ -31,7 +31,7 @@ export interface UpstreamRequest {
   readonly handler: ResponseHandler;
 }
 
-export interface UpgradeRequest {
+interface UpgradeRequest {
   /** In lower case. */
   readonly protocol: string;
   /**

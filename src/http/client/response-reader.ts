@@ -26,14 +26,12 @@ export interface ResponseReceiver {
   onEnd(trailers: FieldSection | undefined): void;
 }
 
-type Phase = 'head' | 'length' | 'chunked' | 'until-close' | 'done';
-
 /** Reads one response, whatever pieces it arrives in. */
 export class ResponseReader {
   readonly #isHeadRequest: boolean;
   readonly #receiver: ResponseReceiver;
   readonly #takesUpgrade: boolean;
-  #phase: Phase = 'head';
+  #phase: 'head' | 'length' | 'chunked' | 'until-close' | 'done' = 'head';
   /** The beginning of a head that has not fully arrived. */
   #partialHead = '';
   #interimCount = 0;

@@ -3,18 +3,12 @@ import type { FieldSection } from './head/field-section.ts';
 import { MAX_FIELDS, readFields, textHead } from './head/read-fields.ts';
 import { chunkSizeIn, type JoinedChunks, joinChunks } from './whole-chunks.ts';
 
-export interface ChunkLimits {
-  /** Longest chunk-size line, extensions included, and longest trailer. */
-  readonly maxLineLength: number;
-  readonly maxTrailers: number;
-  /** Of all of them. */
-  readonly maxTrailersLength: number;
-}
-
 /** Of a response: longer lines serve nobody, and trailers are at most as long as a head. */
-const RESPONSE_LIMITS: ChunkLimits = {
+const RESPONSE_LIMITS = {
+  /** Longest chunk-size line, extensions included, and longest trailer. */
   maxLineLength: 4_096,
   maxTrailers: MAX_FIELDS,
+  /** Of all trailers together. */
   maxTrailersLength: 16_384,
 };
 
@@ -22,7 +16,7 @@ const LINE_FEED = 0x0a;
 
 const CHUNK_OVERRUN = 'a chunk longer than its size';
 
-export interface ChunkReceiver {
+interface ChunkReceiver {
   onChunkData(bytes: Buffer): void;
 }
 
@@ -36,7 +30,7 @@ export class ChunkedDecoder {
   #trailerLines = '';
   #trailerCount = 0;
   #trailers: FieldSection | undefined;
-  readonly #limits: ChunkLimits;
+  readonly #limits: Readonly<typeof RESPONSE_LIMITS>;
 
   constructor(limits = RESPONSE_LIMITS) {
     this.#limits = limits;

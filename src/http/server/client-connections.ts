@@ -23,12 +23,6 @@ export interface ConnectionLimit {
   readonly beyond: 'refuse' | 'displace';
 }
 
-/** A client's TLS handshake in progress. Node does not count it as a connection, and would wait for it when the server closes. */
-interface Handshake {
-  readonly socket: Socket;
-  readonly sinceMs: number;
-}
-
 /** The open connections of a server: it owns each from the first byte to the last. */
 export class ClientConnections {
   /** Serves what the edge reads; until it is set, Node's server reads everything. */
@@ -37,8 +31,11 @@ export class ClientConnections {
   readonly #limits: ListenSettings;
   readonly #limit: ConnectionLimit;
   readonly #open = new Map<Socket, ClientConnection>();
-  /** By the other end of the connection. */
-  readonly #handshakes = new Map<string, Handshake>();
+  /**
+   * TLS handshakes in progress, by the other end of the connection. Node does not count them as connections, and would wait for them when
+   * the server closes.
+   */
+  readonly #handshakes = new Map<string, { readonly socket: Socket; readonly sinceMs: number }>();
   readonly #accept: (socket: Socket) => void;
   readonly #feeds: ParserFeeds;
   readonly #newForMs: number;

@@ -10,13 +10,17 @@ import type { StallLimits } from './stalls.ts';
 import type { PortTls } from './tls.ts';
 import { handleClientError, refuseUnread, type UnreadAnswer } from './unreadable.ts';
 
-export interface ListenSettings extends StallLimits {
+/** Which heads are read at all. */
+export interface HeadLimits {
+  readonly maxHeaderBytes: number;
+  readonly maxHeaderFields: number;
+}
+
+export interface ListenSettings extends StallLimits, HeadLimits {
   readonly trustedProxies: readonly string[];
   readonly maxConnections: number;
   readonly maxBodyBytes: number;
   readonly maxEventLoopDelayMs: number;
-  readonly maxHeaderBytes: number;
-  readonly maxHeaderFields: number;
   readonly headersTimeoutMs: number;
   readonly requestTimeoutMs: number;
   readonly keepAliveTimeoutMs: number;
@@ -26,7 +30,7 @@ export interface ListenSettings extends StallLimits {
 const MAX_LOOK_MS = 5_000;
 
 /** A server of Fastify, and the connections of its clients. */
-export interface ClientServer {
+interface ClientServer {
   readonly app: FastifyInstance;
   readonly connections: ClientConnections;
 }

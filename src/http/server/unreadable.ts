@@ -10,12 +10,6 @@ import { FieldLines } from '../message/head/field-lines.ts';
 import { statusLine } from '../message/head/response-head.ts';
 import type { ClientConnection, Turn } from './client-connection.ts';
 
-/** An error of Node's `clientError` event. */
-interface ClientError extends NodeJS.ErrnoException {
-  /** The bytes that the parser could not read, in a Buffer; Fastify declares another type. */
-  readonly rawPacket?: unknown;
-}
-
 /** What the answers to unreadable bytes have in common. */
 export interface UnreadAnswer {
   readonly baseUrl: string;
@@ -23,9 +17,14 @@ export interface UnreadAnswer {
   readonly lines: string;
 }
 
-/** Handles an error of the parser, of its time-outs or of the socket. */
+/**
+ * Handles an error of the parser, of its time-outs or of the socket.
+ *
+ * @param error of Node's `clientError` event. `rawPacket`: the bytes that the parser could not read, in a Buffer; Fastify declares another
+ *   type
+ */
 export function handleClientError(
-  error: ClientError,
+  error: NodeJS.ErrnoException & { readonly rawPacket?: unknown },
   socket: Socket,
   connection: ClientConnection | undefined,
   answer: UnreadAnswer,

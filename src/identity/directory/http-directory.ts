@@ -1,11 +1,12 @@
+import type { Awaitable } from '../../domain/awaitable.ts';
 import type { Account } from '../../domain/caller.ts';
 import { planIn, startIn } from '../claims.ts';
-import type { Directory, Lookup } from '../identity.ts';
+import type { Directory, FoundAccount } from '../identity.ts';
 import { type LoadedKey, LookupCache } from '../lookup-cache.ts';
 import { UnusableAnswer } from '../provider/answer.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
 
-export interface HttpDirectoryOptions extends Reporting {
+interface HttpDirectoryOptions extends Reporting {
   /** `{account}` is replaced by the id of the Account. */
   readonly url: string;
   readonly token?: string | undefined;
@@ -41,7 +42,7 @@ export class HttpDirectory implements Directory {
     };
   }
 
-  find(account: string, { id }: { readonly id: string }): Lookup<Account> {
+  find(account: string, { id }: { readonly id: string }): Awaitable<FoundAccount> {
     return ID.test(account) ? this.#cache.get(account, id) : undefined;
   }
 

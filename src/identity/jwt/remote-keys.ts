@@ -11,7 +11,7 @@ import { UnusableAnswer } from '../provider/answer.ts';
 import { Attempts } from '../provider/attempts.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
 
-export interface RemoteKeysOptions extends Reporting {
+interface RemoteKeysOptions extends Reporting {
   readonly url: string;
   readonly timeoutMs: number;
   /** Minimum time between two fetches for tokens that are signed with an unknown key. */

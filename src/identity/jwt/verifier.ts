@@ -19,12 +19,9 @@ import { KeysUnavailable } from './remote-keys.ts';
 import { isAsLongAsModulus, isCanonical, twinOf } from './signature-malleability.ts';
 
 /** Returns the key that a token's header refers to. Throws if there is none. */
-export type FindKey = (
-  header: JWSHeaderParameters,
-  token: FlattenedJWSInput,
-) => Promise<CryptoKey | KeyObject>;
+type FindKey = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey | KeyObject>;
 
-export interface JwtOptions {
+interface JwtOptions {
   readonly findKey: FindKey;
   readonly issuer: string;
   readonly audience: string | readonly string[];

@@ -11,7 +11,7 @@ export interface Reporting {
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
 }
 
-export interface ProviderOptions extends Reporting {
+interface ProviderOptions extends Reporting {
   readonly name: ProviderName;
   readonly timeoutMs: number;
   /** The default tolerates single slow answers, but does not let every request wait for a provider that is down. */
@@ -36,7 +36,7 @@ const QUIET_MS = 60_000;
 const CALLS: FairSlotsOptions = { slots: 128, slotsPerHolder: 96, waiting: 4096, waitingPerHolder: 512 };
 
 /** One HTTP request to the provider. */
-export interface ProviderRequest {
+interface ProviderRequest {
   readonly url: string;
   readonly init: RequestInit;
   /** The client or principal that caused the call. All requesters have the same share of the calls. */

@@ -57,7 +57,7 @@ function readParameter(documents: Documents, at: Node, problems: Problem[]): Par
 }
 
 /** A parameter has either a `schema`, or a `content` with one media type (OpenAPI 3.1, 4.8.12). */
-function schemaOf(node: Node): Pick<Parameter, 'schema' | 'isJson'> {
+function schemaOf(node: Node) {
   const content = child(node, 'content');
   if (!isMapping(content.value)) return { schema: child(node, 'schema'), isJson: false };
   const mediaType = Object.keys(content.value)[0] ?? '';

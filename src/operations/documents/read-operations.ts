@@ -1,5 +1,6 @@
 import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import { DEFAULT_COST, kindOf, type ListedOperation } from '../listed-operation.ts';
 import { settlementOf } from '../settlement.ts';
 import { DanglingReferences } from './dangling.ts';
@@ -13,32 +14,13 @@ import { Schemas } from './schemas.ts';
 import { readBasePaths } from './servers.ts';
 import { unreadExtensions } from './unread-extensions.ts';
 
-/** Settings that apply to all documents. */
-export interface ReadOptions {
-  readonly maxCost: number;
-  readonly maxBodyBytes: number;
-  /** Replaces the paths of the documents' `servers`. */
-  readonly basePath: string | undefined;
-  /** What happens to query parameters that an operation does not declare, unless its `validate` is set. */
-  readonly undeclaredQuery: 'reject' | 'forward';
-  /** Statuses of responses that cost nothing, for operations that do not set theirs. */
-  readonly refundOn: readonly (string | number)[];
-}
-
 /** State while reading one document. */
 interface Scan extends RuleMaker {
-  readonly options: ReadOptions;
+  readonly settings: Settings['operations'];
   /** Of bodies that are not validated. */
   readonly dangling: DanglingReferences;
   /** The documents, path items and operations that were searched for an `x-weir`. */
   readonly owners: Set<unknown>;
-}
-
-/** What one OpenAPI description contains. */
-interface ReadResult {
-  readonly operations: readonly ListedOperation[];
-  readonly problems: readonly Problem[];
-  readonly warnings: readonly Problem[];
 }
 
 /** A path, with the values that its operations inherit. */
@@ -57,7 +39,7 @@ const MAX_SIZE = 300_000;
 const TOO_LARGE = `the document expands to more than ${MAX_SIZE} operations and parameters`;
 
 /** The operations of one OpenAPI description, its problems, and warnings. */
-export async function readOperations(documents: Documents, options: ReadOptions): Promise<ReadResult> {
+export async function readOperations(documents: Documents, settings: Settings['operations']) {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const { root } = documents;
@@ -66,9 +48,9 @@ export async function readOperations(documents: Documents, options: ReadOptions)
   const version = `${child(root, 'openapi').value}`;
   const schemas = new Schemas(documents, version.startsWith('3.0.') ? 'openapi-3.0' : '2020-12');
   const dangling = new DanglingReferences(documents);
-  const { maxBodyBytes } = options;
+  const { maxBodyBytes } = settings;
   const owners = new Set<unknown>();
-  const reading: Scan = { documents, schemas, problems, warnings, options, maxBodyBytes, dangling, owners };
+  const reading: Scan = { documents, schemas, problems, warnings, settings, maxBodyBytes, dangling, owners };
   const operations: ListedOperation[] = [];
   let paths = 0;
   let size = 0;
@@ -137,25 +119,25 @@ function* pathItems(reading: Scan): Generator<PathItem> {
 }
 
 function extensionOf(
-  { options, problems, warnings, owners }: Scan,
+  { settings, problems, warnings, owners }: Scan,
   owner: Node,
   above: Extension,
 ): Extension {
   owners.add(owner.value);
   warnings.push(...misspellings(owner));
-  return readExtension(owner, above, options.maxCost, problems);
+  return readExtension(owner, above, settings.maxCost, problems);
 }
 
 /** One operation for each base path of its servers. */
 function readOperation(reading: Scan, item: PathItem, method: string, node: Node): ListedOperation[] {
-  const { options, problems } = reading;
+  const { settings, problems } = reading;
   const extension = extensionOf(reading, node, item.extension);
   const { cost = DEFAULT_COST, costNode, mostNode, kind = kindOf(method) } = extension;
   const access = readAccess(node, reading.documents.root, extension, problems);
   reviewSettlement(node, extension, problems);
-  const settlement = cost === 0 ? undefined : settlementOf(extension, options);
+  const settlement = cost === 0 ? undefined : settlementOf(extension, settings);
   const basePaths =
-    options.basePath === undefined ? (readBasePaths(node, problems) ?? item.basePaths) : [options.basePath];
+    settings.basePath === undefined ? (readBasePaths(node, problems) ?? item.basePaths) : [settings.basePath];
   const { validation = 'parameters' } = extension;
   const described = validation === 'none' ? undefined : describe(reading, item, node, extension);
   const operationId = child(node, 'operationId').value;
@@ -176,7 +158,7 @@ function readOperation(reading: Scan, item: PathItem, method: string, node: Node
       settlement,
       mostWrittenAt: mostNode === undefined ? undefined : placeOf(mostNode),
       validation,
-      rules: described === undefined ? undefined : readRules(reading, { ...described, path }),
+      rules: described === undefined ? undefined : readRules(reading, path, described),
     };
   });
 }
@@ -188,16 +170,16 @@ function tagsOf(node: Node): readonly string[] {
 }
 
 function describe(
-  { documents, problems, dangling, options }: Scan,
+  { documents, problems, dangling, settings }: Scan,
   item: PathItem,
   node: Node,
   { validation }: Extension,
-): Omit<Described, 'path'> {
+): Described {
   const body = child(node, 'requestBody');
   if (validation !== 'body') dangling.search(body);
   return {
     parameters: readParameters(documents, item.node, node, problems),
     requestBody: validation === 'body' && body.value !== undefined ? body : undefined,
-    undeclaredQuery: validation === undefined ? options.undeclaredQuery : 'reject-all',
+    undeclaredQuery: validation === undefined ? settings.undeclaredQuery : 'reject-all',
   };
 }

@@ -14,8 +14,6 @@ const IGNORED_HEADERS = new Set(['accept', 'content-type', 'authorization']);
 
 /** The parts of an operation that are validated. */
 export interface Described {
-  /** Includes the base path of the servers. Parameters are found by their position in it. */
-  readonly path: string;
   readonly parameters: readonly Parameter[];
   /** Undefined if bodies are not validated. */
   readonly requestBody: Node | undefined;
@@ -26,10 +24,15 @@ export interface Described {
   readonly undeclaredQuery: 'reject-all' | 'reject' | 'forward';
 }
 
-/** The rules for requests of an operation, from its declared parameters and body. */
+/**
+ * The rules for requests of an operation, from its declared parameters and body.
+ *
+ * @param path includes the base path of the servers. Parameters are found by their position in it
+ */
 export function readRules(
   maker: RuleMaker,
-  { path, parameters, requestBody, undeclaredQuery }: Described,
+  path: string,
+  { parameters, requestBody, undeclaredQuery }: Described,
 ): RequestRules {
   const inQuery = parameters.filter((one) => one.in === 'query');
   const query = readQueryRules(maker, inQuery);

@@ -113,7 +113,7 @@ function grow({ shape, node: at, depth }: SchemaPart, documents: Documents): rea
   return within.map((part) => ({ ...part, depth: depth - 1 }));
 }
 
-function itemsOf(shape: GrowingShape, node: Node): readonly Omit<SchemaPart, 'depth'>[] {
+function itemsOf(shape: GrowingShape, node: Node) {
   const items = child(node, 'items');
   if (!isMapping(items.value)) {
     if (shape.types.has('array')) shape.items ??= emptyShape();
@@ -123,7 +123,7 @@ function itemsOf(shape: GrowingShape, node: Node): readonly Omit<SchemaPart, 'de
   return [{ shape: shape.items, node: items }];
 }
 
-function propertiesOf(shape: GrowingShape, node: Node): readonly Omit<SchemaPart, 'depth'>[] {
+function propertiesOf(shape: GrowingShape, node: Node) {
   const properties = child(node, 'properties');
   if (!isMapping(properties.value)) return [];
   // Without `additionalProperties`, only declared properties are allowed: filters work "only as declared" (contract section 4.1).

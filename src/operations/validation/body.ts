@@ -23,7 +23,7 @@ interface JsonRule {
 const ALL_ISSUES_BYTES = 16 * 1024;
 
 /** How to handle the body, based on the request headers. */
-export type BodyPlan =
+type BodyPlan =
   | { readonly kind: 'stream' | 'refused' | 'too-large' }
   | { readonly kind: 'read'; readonly rule: JsonRule };
 

@@ -29,10 +29,10 @@ import {
 import { type OwnerPlan, planOfOwner, plansOf } from './plans.ts';
 import {
   onlyThose,
-  type PolicyItem,
   policyText,
   type RateLimitFields,
   type Reportable,
+  type ReportedLimit,
 } from './rate-limit-fields.ts';
 import { isNamed, Templates } from './templates.ts';
 
@@ -84,11 +84,6 @@ interface Known {
 
 /** An operation and its cost. */
 type Costed = Pick<Operation, 'id' | 'cost' | 'settlement'>;
-
-/** Whose buckets are asked for. */
-export interface BucketOwner extends OwnerPlan {
-  readonly hashTag: string;
-}
 
 /** The buckets that apply to each payer and their limits, from the current limits file and the live limits. */
 export class Buckets {
@@ -229,7 +224,11 @@ export class Buckets {
   }
 
   /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */
-  ownedBy(scope: ScopeName, id: string, owner: BucketOwner): readonly PayerBucket[] {
+  ownedBy(
+    scope: ScopeName,
+    id: string,
+    owner: OwnerPlan & { readonly hashTag: string },
+  ): readonly PayerBucket[] {
     const nowMs = this.#nowMs();
     return this.#limits.rows
       .filter((row) => row.scope === scope || (scope === 'person' && row.scope === 'principal'))
@@ -238,12 +237,12 @@ export class Buckets {
         const planned = planOfOwner(this.#limits, row.scope, id, owner, nowMs);
         const inForce = this.#inForce(row, id, planned, nowMs);
         const present = this.#present(row, id, owner, nowMs);
-        return payerBucketsOf(present, this.#keyParts(owner.hashTag, id), inForce);
+        return payerBucketsOf(present, id, inForce, this.#keyPrefix, owner.hashTag);
       });
   }
 
   /** The name of an owner's plan; undefined without one. */
-  planOf(scope: ScopeName, id: string, owner: BucketOwner): string | undefined {
+  planOf(scope: ScopeName, id: string, owner: OwnerPlan): string | undefined {
     return planOfOwner(this.#limits, scope, id, owner, this.#nowMs())?.name;
   }
 
@@ -251,7 +250,7 @@ export class Buckets {
     const plans = plansOf(this.#limits, payer, nowMs);
     let validUntilMs = plans.untilMs;
     const buckets: PayerBucket[] = [];
-    const policyItems: PolicyItem[] = [];
+    const policyItems: ReportedLimit[] = [];
     for (const row of set.policy) {
       const owner = scopeNamed(row.scope).ownerOf(payer);
       if (owner === undefined) continue;
@@ -264,7 +263,7 @@ export class Buckets {
         policyItems.push({ ...present, limit, saysPoints });
       }
       if (set.charged.has(row))
-        buckets.push(...payerBucketsOf(present, this.#keyParts(payer.hashTag, owner), inForce));
+        buckets.push(...payerBucketsOf(present, owner, inForce, this.#keyPrefix, payer.hashTag));
     }
     const { account, unknown } = plans;
     const policy = policyText(policyItems);
@@ -279,10 +278,6 @@ export class Buckets {
   #present(row: LimitRow, owner: string, months: MonthsOf, nowMs: number): PresentRow {
     const { overrides } = scopeNamed(row.scope);
     return presentRow(row, nowMs, () => startOfMonths(this.#limits, overrides, owner, months));
-  }
-
-  #keyParts(hashTag: string, owner: string) {
-    return { keyPrefix: this.#keyPrefix, hashTag, owner };
   }
 
   /** A live limit replaces the limit in the files; a shadow limit in the files stays beside it. */

@@ -70,43 +70,37 @@ export interface InForce extends LimitInForce {
   readonly plan: string | undefined;
 }
 
-/** What the key of a bucket is made of, besides the name of its row. */
-interface KeyParts {
-  readonly keyPrefix: string;
-  readonly hashTag: string;
-  readonly owner: string;
-}
-
 /** The bucket of the limit in force, and the bucket of the shadow limit beside it. */
 export function payerBucketsOf(
   row: PresentRow,
-  { keyPrefix, hashTag, owner }: KeyParts,
+  owner: string,
   inForce: InForce,
+  keyPrefix: string,
+  hashTag: string,
 ): readonly PayerBucket[] {
   const { limit, limitSource, shadowLimit, shadowSource, ends, plan } = inForce;
   const from = (source: LimitSource) => {
     return { ...row, owner, source, plan: source === 'plan' ? plan : undefined, untilMs: ends[source] };
   };
-  const keyOf = (kind: Pick<PayerBucket, 'shadow'>) =>
-    bucketKey(keyPrefix, hashTag, nameInKey({ ...row, ...kind }), owner);
+  const keyOf = (shadow: boolean) => bucketKey(keyPrefix, hashTag, nameInKey(row, shadow), owner);
   const buckets: PayerBucket[] = [];
   if (limit !== undefined) {
-    const key = keyOf({});
+    const key = keyOf(false);
     const { scope, name, windowSeconds, calendar } = row;
     const record = isRecorded(row) ? { scope, owner, name, key, windowSeconds, calendar } : undefined;
     buckets.push({ ...from(limitSource), key, limit, record });
   }
   // A shadow bucket counts only what fits its own limit, so it needs its own key.
   if (shadowLimit !== undefined) {
-    const key = keyOf({ shadow: true });
+    const key = keyOf(true);
     buckets.push({ ...from(shadowSource), key, limit: shadowLimit, shadow: true });
   }
   return buckets;
 }
 
 /** The name of a bucket in its key. */
-function nameInKey({ name, shadow, counts, calendar }: PresentRow & Pick<PayerBucket, 'shadow'>): string {
-  const own = shadow === true ? `${name}-shadow` : name;
+function nameInKey({ name, counts, calendar }: PresentRow, isShadow: boolean): string {
+  const own = isShadow ? `${name}-shadow` : name;
   if (counts === 'concurrent') return own + SLOTS_ENDING;
   return calendar === undefined ? own : own + PERIOD_ENDING;
 }
@@ -119,7 +113,7 @@ export function isValid({ validUntilMs }: { readonly validUntilMs: number }, now
 /** The same bucket of another owner, who has the same limits. */
 export function bucketLike(template: PayerBucket, payer: Payer, keyPrefix: string): PayerBucket {
   const owner = scopeNamed(template.scope).ownerOf(payer) ?? '';
-  const key = bucketKey(keyPrefix, payer.hashTag, nameInKey(template), owner);
+  const key = bucketKey(keyPrefix, payer.hashTag, nameInKey(template, template.shadow === true), owner);
   const record = template.record && { ...template.record, owner, key };
   return { ...template, owner, key, record, alike: template.alike ?? template };
 }

@@ -9,7 +9,7 @@ import {
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 
 /** The plans that decide the limits of one payer. */
-export interface Plans {
+interface Plans {
   readonly account: AssignedPlan | undefined;
   /** The plan that the token or the directory names, and the limits do not have. */
   readonly unknown: string | undefined;
@@ -27,7 +27,7 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
   const ofOrganization = assignedPlan(limits, 'organizations', organization, nowMs);
   const ofAccount = assignedPlan(limits, 'accounts', id, nowMs) ?? ofOrganization;
   const account = ofAccount ?? named(limits, plan);
-  const own = isOwn(payer) ? account : ownPlan(limits, principal, nowMs);
+  const own = isOwn(principal, id) ? account : ownPlan(limits, principal, nowMs);
   const assigned = [ofOrganization, ofAccount, own];
   return {
     account,
@@ -75,7 +75,7 @@ function named({ plans }: Limits, name: string | undefined): AssignedPlan | unde
 }
 
 /** Whether a principal acts for its own Account, or for one of its own Organization. */
-export function isOwn({ principal, account }: Payer): boolean {
+export function isOwn(principal: Payer['principal'], account: Payer['account']): boolean {
   return principal?.account === undefined || principal.account === account;
 }
 

@@ -1,29 +1,27 @@
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import { type LimitRow, MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
-import { type BucketState, isConcurrent } from '../../store/store.ts';
-import type { PayerBucket } from './payer-bucket.ts';
+import { MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
+import { type BucketCharge, type BucketState, isConcurrent } from '../../store/store.ts';
 
 /** What clients see of limits: what the contract names, or also what the draft of the RateLimit fields defines. */
 export type RateLimitFields = 'contract' | 'draft';
 
-/** A limit in the RateLimit-Policy header. */
-export interface PolicyItem extends LimitRow {
+/** A bucket as the RateLimit header reports it. */
+interface ReportedBucket {
+  readonly name: string;
+  readonly headerName: string;
   readonly limit: number;
-  /** Whether the header says that the limit is in points; by the draft it is in requests where nothing is said. */
-  readonly saysPoints: boolean;
+  /** Missing for rules that are not rows. They count points or requests. */
+  readonly counts?: NonNullable<BucketCharge['counts']>;
+  readonly shadow?: boolean;
 }
 
-/** Missing for rules that are not rows. They count points or requests. */
-type Counted = Partial<Pick<PolicyItem, 'counts' | 'saysPoints'>>;
-
-/** A limit as the headers report it. */
-export type ReportedLimit = Pick<
-  PolicyItem,
-  'name' | 'headerName' | 'limit' | 'windowSeconds' | 'isContract'
-> &
-  Counted;
-
-type ReportedBucket = Pick<PayerBucket, 'name' | 'headerName' | 'limit' | 'shadow'> & Counted;
+/** A limit as the RateLimit-Policy header reports it. */
+export interface ReportedLimit extends ReportedBucket {
+  readonly windowSeconds: number;
+  readonly isContract: boolean;
+  /** Whether the header says that the limit is in points; by the draft it is in requests where nothing is said. */
+  readonly saysPoints?: boolean;
+}
 
 /** The buckets of a request, as the headers report them. */
 export interface Reportable {
@@ -61,10 +59,7 @@ export function violatedPolicies(
 }
 
 /** The same with some of its limits. */
-export function onlyThose<T extends Reportable>(
-  due: T,
-  isMeant: (limit: Pick<PayerBucket, 'name'> & Counted) => boolean,
-): T {
+export function onlyThose<T extends Reportable>(due: T, isMeant: (limit: ReportedBucket) => boolean): T {
   const policyItems = due.policyItems.filter(isMeant);
   return { ...due, buckets: due.buckets.filter(isMeant), policyItems, policy: policyText(policyItems) };
 }

@@ -21,12 +21,6 @@ interface TemplateParts {
   make(caller: Caller, set: RowSet): PayerBuckets;
 }
 
-interface Copy {
-  readonly template: PayerBuckets;
-  readonly caller: Caller;
-  readonly due: PayerBuckets;
-}
-
 /**
  * The buckets of callers whom no file and no live limit names. All of them have the same, but for owners and keys. Making these takes
  * less time than finding them among a million, and only a few of them stay in memory.
@@ -54,7 +48,7 @@ class TemplatesOfSet {
   readonly #set: RowSet;
   readonly #parts: TemplateParts;
   readonly #templates = new Map<string, PayerBuckets>();
-  readonly #copies = new Map<string, Copy>();
+  readonly #copies = new Map<string, { template: PayerBuckets; caller: Caller; due: PayerBuckets }>();
   #made = 0;
 
   constructor(set: RowSet, parts: TemplateParts) {
@@ -107,7 +101,7 @@ export function isNamed({ accounts, organizations, principals }: Limits, caller:
 function kindOf(caller: Caller): string {
   const { principal, hasOrganizationLimit, plan, periodStartsOn } = caller;
   const scopes = SCOPES_THAT_APPLY[(hasOrganizationLimit ? 1 : 0) + (principal.type === 'Person' ? 2 : 0)];
-  const own = isOwn(caller) ? plan : principal.plan;
+  const own = isOwn(principal, caller.account) ? plan : principal.plan;
   if (plan === undefined && own === undefined && periodStartsOn === undefined) return scopes ?? '';
   return `${scopes}\n${plan ?? ''}\n${own ?? ''}\n${periodStartsOn ?? ''}`;
 }

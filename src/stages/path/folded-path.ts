@@ -109,7 +109,7 @@ function reachesAscii(text: string, mappings: number): boolean {
  * A decoded path as routers that ignore letter case compare it: case folded, NFKC, without ignorable characters. ASCII
  * other than letters is left as it is, and so is what would become ASCII: it may not turn into syntax.
  */
-export function foldCase(decodedPath: string): string {
+function foldCase(decodedPath: string): string {
   if (!NOT_ASCII.test(decodedPath)) return decodedPath.toLowerCase();
   return decodedPath
     .replace(/[A-Za-z]?[^\0-\x7f]+/gu, (run) => {

@@ -133,7 +133,7 @@ export const STRICTNESS: Readonly<Record<Access, number>> = { public: 0, caller:
  * `/v3/files/{name}.{format}` in the syntax of find-my-way; undefined for a path that no request target can have. Its syntax is
  * escaped in literals, such as the colon in `/things/{id}:cancel`.
  */
-export function routePattern(path: string): string | undefined {
+function routePattern(path: string): string | undefined {
   const literals = path.replaceAll(/\{[^{}]*\}/g, '');
   if (/[?#*{}]/.test(literals)) return undefined;
   let count = 0;

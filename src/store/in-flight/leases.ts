@@ -2,7 +2,7 @@ import { type BucketState, type Charge, type Decision, isConcurrent } from '../s
 import { HeldSlots } from './held-slots.ts';
 import {
   type Lease,
-  type LeaseStore,
+  type LeaseLink,
   MOST_STATED,
   type Renewal,
   Renewals,
@@ -18,14 +18,6 @@ export interface LeaseCall {
   readonly asked: readonly Statement[];
   /** For further buckets, which no charge asks for. */
   readonly stated: readonly Statement[];
-}
-
-/** How leases reach the store. */
-interface LeaseLink extends LeaseStore {
-  /** Names the keys that may share a call. */
-  groupOf(key: string): number;
-  /** Sends what these groups have to state with the charges: calls `open` for each of them. */
-  send(groups: ReadonlySet<number>): void;
 }
 
 /**

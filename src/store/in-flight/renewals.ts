@@ -57,10 +57,14 @@ export interface Renewal {
   readonly stated: readonly Statement[];
 }
 
-/** Where renewals go. */
-export interface LeaseStore {
+/** How leases reach the store. */
+export interface LeaseLink {
+  /** Names the keys that may share a call. */
+  groupOf(key: string): number;
   /** A text in the Cluster slot of a group. */
   tagOf(group: number): string;
+  /** Sends what these groups have to state with the charges: calls `Leases.open` for each of them. */
+  send(groups: ReadonlySet<number>): void;
   /** Sends a renewal apart from the charges, and later has `ended` called. */
   renew(renewal: Renewal): void;
 }
@@ -78,7 +82,7 @@ interface LeaseActions {
  * a second, because its slots count for as long as its replica is alive.
  */
 export class Renewals {
-  readonly #store: LeaseStore;
+  readonly #link: LeaseLink;
   readonly #replica: string;
   readonly #leases: ReadonlyMap<string, Lease>;
   readonly #actions: LeaseActions;
@@ -92,8 +96,8 @@ export class Renewals {
   #unanswered = 0;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(store: LeaseStore, replica: string, leases: ReadonlyMap<string, Lease>, actions: LeaseActions) {
-    this.#store = store;
+  constructor(link: LeaseLink, replica: string, leases: ReadonlyMap<string, Lease>, actions: LeaseActions) {
+    this.#link = link;
     this.#replica = replica;
     this.#leases = leases;
     this.#actions = actions;
@@ -102,7 +106,7 @@ export class Renewals {
 
   /** The key of the replicas that are alive, for a key of slots. */
   aliveKeyOf(key: string, group: number): string {
-    return this.#groups.get(group)?.aliveKey ?? aliveKey(key, this.#store.tagOf(group));
+    return this.#groups.get(group)?.aliveKey ?? aliveKey(key, this.#link.tagOf(group));
   }
 
   added(key: string, group: number): void {
@@ -194,6 +198,6 @@ export class Renewals {
   #renew(group: number, stated: readonly Statement[]): void {
     if (stated.length > 0) this.#unanswered += 1;
     const { aliveKey: key = '' } = this.#groups.get(group) ?? {};
-    this.#store.renew({ group, replica: this.#replica, aliveKey: key, stated });
+    this.#link.renew({ group, replica: this.#replica, aliveKey: key, stated });
   }
 }

@@ -8,6 +8,7 @@ import type {
 } from '../journal/journaled-counts.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import type { Marks } from './marks.ts';
+import type { RedisClient } from './scripts.ts';
 import { SharedLink } from './shared/shared-link.ts';
 
 /** Keys of one call, so that it takes Redis less than a millisecond. */
@@ -64,7 +65,7 @@ export class RedisCounts implements JournaledCounts {
     });
   }
 
-  async #withClient<Result>(use: (client: LinkClient) => Promise<Result>): Promise<Result> {
+  async #withClient<Result>(use: (client: RedisClient) => Promise<Result>): Promise<Result> {
     const link = this.#link.use();
     try {
       await untilReady(link.client);
@@ -76,7 +77,7 @@ export class RedisCounts implements JournaledCounts {
 
   /** Returns the groups for which the script has not returned 0, and the last id that it has returned. A Cluster's slots without a server are left out, if there are others. */
   async #mark(
-    client: LinkClient,
+    client: RedisClient,
     action: 'read' | 'begin' | 'take' | 'end',
     recovery: string,
     groups: readonly number[],
@@ -101,7 +102,11 @@ export class RedisCounts implements JournaledCounts {
     return { marked, server };
   }
 
-  async #putBack(client: LinkClient, groups: ReadonlySet<number>, counts: PresentCounts): Promise<Recovered> {
+  async #putBack(
+    client: RedisClient,
+    groups: ReadonlySet<number>,
+    counts: PresentCounts,
+  ): Promise<Recovered> {
     const calls: (string | number)[][] = [];
     for (const { keys, texts } of this.#groupsOf(counts, groups)) {
       for (let start = 0; start < keys.length; start += KEYS_PER_CALL) {
@@ -122,7 +127,7 @@ export class RedisCounts implements JournaledCounts {
 
   /** A user who may not do it has no bucket that counts before the end. */
   async #admit(
-    client: LinkClient,
+    client: RedisClient,
     groups: ReadonlySet<number>,
     recovery: string,
     keys: readonly string[],
@@ -151,12 +156,10 @@ export class RedisCounts implements JournaledCounts {
   }
 }
 
-type LinkClient = ReturnType<SharedLink['use']>['client'];
-
 const READY_MS = 5_000;
 
 /** Rejects if Redis cannot be reached in time. */
-function untilReady(client: LinkClient): Promise<void> {
+function untilReady(client: RedisClient): Promise<void> {
   if (client.status === 'ready') return Promise.resolve();
   return new Promise((resolve, reject) => {
     const ready: Callback = () => {

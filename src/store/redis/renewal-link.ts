@@ -8,9 +8,6 @@ import type { RemoteStoreSettings } from './connection/redis-options.ts';
 /** Much longer than a charge may take, because no request waits for it; and shorter than a lease. */
 const DEADLINE_MS = 1_000;
 
-/** True if the store had counted the replica as alive until then; undefined if there was no answer. */
-type Renewed = (wasAlive: boolean | undefined) => void;
-
 /**
  * Renews the slots of this replica on a connection of its own, which is opened with the first renewal: they delay no charge, and
  * their failures say nothing about charges.
@@ -24,8 +21,14 @@ export class RenewalLink {
     this.#settings = settings;
   }
 
-  /** Calls `renewed` once, later. */
-  send({ group, replica, aliveKey, stated }: Renewal, renewed: Renewed): void {
+  /**
+   * Calls `renewed` once, later: with true if the store had counted the replica as alive until then, and with undefined if there was no
+   * answer.
+   */
+  send(
+    { group, replica, aliveKey, stated }: Renewal,
+    renewed: (wasAlive: boolean | undefined) => void,
+  ): void {
     if (this.#isClosed) return;
     // What is wrong with the connection is reported by the one for charges.
     this.#link ??= openConnection(this.#settings, silentObserver, { ready() {}, lost() {} });

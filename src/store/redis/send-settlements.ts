@@ -17,7 +17,7 @@ const OUTCOMES = ['already', 'settled', 'ended', 'missing'] as const;
 const STATE_BYTES = 14;
 const PERIOD_STATE_BYTES = 20;
 
-export interface SettleOptions {
+interface SettleOptions {
   /** How long a settlement may be sent again. */
   readonly markedMs: number;
   /** Unix time by the clock of Redis, as far as it is known, for buckets of periods. */

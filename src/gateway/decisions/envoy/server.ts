@@ -31,11 +31,6 @@ export interface EnvoyDependencies extends ServiceDependencies {
   isDraining(): boolean;
 }
 
-export interface EnvoySettings extends ServiceSettings {
-  /** Addresses or CIDR ranges of the proxies that may ask. */
-  readonly trusted: readonly string[];
-}
-
 /** A request with the most descriptors takes some kilobytes; a value is a header or a path. */
 const MAX_MESSAGE_BYTES = 65_536;
 /** Each asks for one decision. Envoy opens another connection when it has more. */
@@ -57,8 +52,15 @@ const OPTIONS = {
 
 const FAILED = { code: status.INTERNAL, details: 'The decision failed.' };
 
-/** Creates the server. Connections of peers that are not trusted are closed at once. */
-export function createEnvoyServer(dependencies: EnvoyDependencies, settings: EnvoySettings): Gateway {
+/**
+ * Creates the server. Connections of peers that are not trusted are closed at once.
+ *
+ * @param settings `trusted`: addresses or CIDR ranges of the proxies that may ask
+ */
+export function createEnvoyServer(
+  dependencies: EnvoyDependencies,
+  settings: ServiceSettings & { readonly trusted: readonly string[] },
+): Gateway {
   const { log, listen, tls, isDraining } = dependencies;
   const grpc = new Server(OPTIONS);
   grpc.addService(RATE_LIMIT_SERVICE, {

@@ -18,21 +18,19 @@ export function isHost(value: string): boolean {
   return SANE_HOST.test(value);
 }
 
-export interface MessageLimits {
-  readonly maxBodyBytes: number;
-  readonly maxHeaderFields: number;
-}
-
 /**
  * Why the request cannot be served at all; undefined when its framing and header are valid.
  *
  * @param methodField the field, in lower case, that a trusted proxy writes the original method to
  */
-export function inspect(head: RequestHead, limits: MessageLimits, methodField?: string): Refusal | undefined {
-  const { maxHeaderFields } = limits;
+export function inspect(
+  head: RequestHead,
+  { maxBodyBytes, maxHeaderFields }: { readonly maxBodyBytes: number; readonly maxHeaderFields: number },
+  methodField?: string,
+): Refusal | undefined {
   if (head.fields.size > maxHeaderFields) return tooManyFields(maxHeaderFields);
   if (namesMoreThan(maxHeaderFields, head.field('connection'))) return tooManyNominated(maxHeaderFields);
-  return messageProblem(head) ?? framingProblem(head, limits.maxBodyBytes) ?? fieldProblem(head, methodField);
+  return messageProblem(head) ?? framingProblem(head, maxBodyBytes) ?? fieldProblem(head, methodField);
 }
 
 /** The refusal of a request with more header fields, or trailers, than it may have. */

@@ -71,16 +71,13 @@ const MAX_LENGTH = 64;
 
 const COLON = 0x3a;
 
-interface Slot {
-  readonly hash: number;
-  readonly name: FieldName;
-}
-
 /**
  * The names that were used before, by their hash. A name gets a slot when it is the slot's last miss as well as this one, so a stranger
  * who sends thousands of names once each takes no slot.
  */
-const slots = new Array<Slot | undefined>(SLOT_COUNT).fill(undefined);
+const slots = new Array<{ readonly hash: number; readonly name: FieldName } | undefined>(SLOT_COUNT).fill(
+  undefined,
+);
 
 /** The hash of the last name that was not found in each slot. */
 const missed = new Int32Array(SLOT_COUNT);

@@ -100,12 +100,6 @@ const LISTED: ReadonlySet<string> = new Set([
 /** A name in lower case that folding would not change. */
 const FOLDED = /^[a-z0-9-]*$/;
 
-/** What becomes of a request field. `trust`: forwarded if a trusted proxy sent it. `refuse`: the request is a 400. */
-export type RequestAction = 'forward' | 'drop' | 'trust' | 'refuse';
-
-/** What becomes of a response field. `address`: forwarded once the upstream's own address in it has been translated. */
-export type ResponseAction = 'forward' | 'drop' | 'address';
-
 /** A field's name as it was sent, and everything that follows from it. */
 export class FieldName {
   /** As sent. */
@@ -116,8 +110,10 @@ export class FieldName {
   readonly isToken: boolean;
   readonly lower: string;
   readonly folded: string;
-  readonly request: RequestAction;
-  readonly response: ResponseAction;
+  /** What becomes of a request field. `trust`: forwarded if a trusted proxy sent it. `refuse`: the request is a 400. */
+  readonly request: 'forward' | 'drop' | 'trust' | 'refuse';
+  /** What becomes of a response field. `address`: forwarded once the upstream's own address in it has been translated. */
+  readonly response: 'forward' | 'drop' | 'address';
   /** The field's usual name if it may occur only once in a request; undefined otherwise. */
   readonly once: string | undefined;
   /** Whether it says where a message ends, or what happens to its connection. */
@@ -149,7 +145,7 @@ export function isMisleading({ request, folded, lower }: FieldName): boolean {
 }
 
 /** @param isAlias whether the name as sent has other characters than its folded form */
-function requestActionFor(folded: string, isAlias: boolean, isListed: boolean): RequestAction {
+function requestActionFor(folded: string, isAlias: boolean, isListed: boolean): FieldName['request'] {
   const letters = folded.includes('-') ? folded.replaceAll('-', '') : folded;
   if (METHOD_OVERRIDE.test(letters)) return 'refuse';
   if (PATH_OVERRIDE.test(letters) || (isListed && NOT_SENT_UPSTREAM.has(folded))) return 'drop';
@@ -159,7 +155,7 @@ function requestActionFor(folded: string, isAlias: boolean, isListed: boolean): 
   return isAlias ? 'drop' : 'trust';
 }
 
-function responseActionFor(folded: string, lower: string): ResponseAction {
+function responseActionFor(folded: string, lower: string): FieldName['response'] {
   if (NOT_SENT_BACK.has(folded)) return 'drop';
   return WITH_ADDRESS.has(lower) ? 'address' : 'forward';
 }

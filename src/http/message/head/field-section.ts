@@ -8,7 +8,7 @@ const BEFORE_VALUE = 2;
 const BEHIND_VALUE = 2;
 
 /** A field line with its CRLF. @throws TypeError if the field could break its line */
-export function fieldLine(name = '', value = ''): string {
+function fieldLine(name = '', value = ''): string {
   if (!isToken(name) || !isFieldValue(value)) throw new TypeError('a field has an octet that is not allowed');
   return `${name}: ${value}\r\n`;
 }

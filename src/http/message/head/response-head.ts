@@ -9,7 +9,8 @@ export interface ResponseHead {
   readonly fields: FieldSection;
   /** Value of the Connection field, several joined by commas. */
   readonly connection: string | undefined;
-  readonly framing: Framing;
+  /** How the end of the body is found (RFC 9112 section 6.3). */
+  readonly framing: 'none' | 'length' | 'chunked' | 'until-close';
   /** Length of the body; 0 unless the framing is `length`. */
   readonly bodyLength: number;
   /** False when the connection cannot carry another request. */
@@ -17,9 +18,6 @@ export interface ResponseHead {
   /** How long the upstream says that it keeps an idle connection. */
   readonly keepAliveMs: number | undefined;
 }
-
-/** How the end of a body is found (RFC 9112 section 6.3). */
-export type Framing = 'none' | 'length' | 'chunked' | 'until-close';
 
 const STATUS_AT = 9;
 const REASON_AT = 12;
@@ -89,7 +87,7 @@ function framingOf(
   isHeadRequest: boolean,
   contentLength: number | undefined,
   isChunked: boolean,
-): Framing {
+): ResponseHead['framing'] {
   if (isHeadRequest || status < 200 || status === 204 || status === 304 || contentLength === 0) return 'none';
   if (isChunked) return 'chunked';
   return contentLength === undefined ? 'until-close' : 'length';

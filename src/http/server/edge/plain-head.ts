@@ -2,11 +2,7 @@ import type { FieldValues } from '../../../domain/field-name.ts';
 import { GrammarError } from '../../message/grammar.ts';
 import type { FieldSection, RequestHead } from '../../message/head/field-section.ts';
 import { type Head, readFields } from '../../message/head/read-fields.ts';
-
-export interface HeadLimits {
-  readonly maxHeaderBytes: number;
-  readonly maxHeaderFields: number;
-}
+import type { HeadLimits } from '../server.ts';
 
 /** The head of a plain request. No field occurs twice. */
 export class PlainHead implements RequestHead {

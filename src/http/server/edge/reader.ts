@@ -26,7 +26,7 @@ interface Unfinished {
 }
 
 /** What the readers of a port's connections share, and whom they give a connection to. */
-export interface EdgeRole {
+interface EdgeRole {
   readonly limits: ListenSettings;
   /** The field lines that promise to keep a connection. */
   readonly keepAliveLines: string;

@@ -3,18 +3,14 @@ import type { Refusal } from '../../../domain/problems.ts';
 import { ChunkedDecoder } from '../../message/chunked-decoder.ts';
 import { tooManyFields } from '../../message/fields/inspect.ts';
 import { GrammarError } from '../../message/grammar.ts';
+import type { HeadLimits } from '../server.ts';
 import { NOT_HTTP } from '../unreadable.ts';
 
 /** What of some bytes belongs to a body, and is to be parsed. */
-export interface BodyPart {
+interface BodyPart {
   readonly pieces: readonly Buffer[];
   /** Where it ends in the bytes. */
   readonly end: number;
-}
-
-export interface BodyLimits {
-  readonly maxHeaderBytes: number;
-  readonly maxHeaderFields: number;
 }
 
 /** Finds the end of a request's body. */
@@ -27,7 +23,7 @@ export interface BodyEnd {
 }
 
 /** Undefined if there is no body (RFC 9112 section 6.3). */
-export function bodyEndOf({ headers }: IncomingMessage, limits: BodyLimits): BodyEnd | undefined {
+export function bodyEndOf({ headers }: IncomingMessage, limits: HeadLimits): BodyEnd | undefined {
   // The parser takes no other coding, and ignores an empty list.
   if (headers['transfer-encoding']) return new ChunkedBody(limits);
   const length = Number(headers['content-length'] ?? 0);
@@ -72,7 +68,7 @@ class ChunkedBody implements BodyEnd {
   readonly #maxTrailers: number;
   #isMalformed = false;
 
-  constructor({ maxHeaderBytes, maxHeaderFields }: BodyLimits) {
+  constructor({ maxHeaderBytes, maxHeaderFields }: HeadLimits) {
     const maxLength = Math.max(maxHeaderBytes, PARSED_EXTENSIONS) + SLACK;
     this.#decoder = new ChunkedDecoder({
       maxLineLength: maxLength,

@@ -8,18 +8,15 @@ import type { Refusal } from '../../../domain/problems.ts';
 import { countBuffer } from '../../message/buffer-garbage.ts';
 import { tooManyFields } from '../../message/fields/inspect.ts';
 import type { ClientConnection, Reader } from '../client-connection.ts';
+import type { ListenSettings } from '../server.ts';
 import { breakTurn, NOT_HTTP } from '../unreadable.ts';
-import { type BodyEnd, type BodyLimits, bodyEndOf } from './body-end.ts';
+import { type BodyEnd, bodyEndOf } from './body-end.ts';
 import { ClientRequest } from './client-request.ts';
 import { HeadScanner } from './head-scanner.ts';
 import { NodeTurn } from './node-turn.ts';
 
 /** Serves a request of Node's server. */
 export type Serve = (request: ClientRequest, response: ServerResponse) => void;
-
-interface FeedLimits extends BodyLimits {
-  readonly keepAliveTimeoutMs: number;
-}
 
 /** The feeds of a server's parsers. */
 export class ParserFeeds {
@@ -44,7 +41,7 @@ export class ParserFeeds {
   }
 
   /** Has a connection read by the parser that Node's server has just given it. */
-  feed(connection: ClientConnection, limits: FeedLimits): Reader {
+  feed(connection: ClientConnection, limits: ListenSettings): Reader {
     const { socket } = connection;
     const [parse, ...others] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     if (parse === undefined || others.length > 0) throw new TypeError('the socket has not one reader');
@@ -71,7 +68,7 @@ export class ParserFeeds {
 class RequestFeed implements Reader {
   readonly #connection: ClientConnection;
   readonly #socket: Socket;
-  readonly #limits: FeedLimits;
+  readonly #limits: ListenSettings;
   readonly #parse: (bytes: Buffer) => void;
   #head: HeadScanner;
   /** Undefined between requests, and while a head arrives. */
@@ -86,7 +83,7 @@ class RequestFeed implements Reader {
   /** Undefined before the first request, which Node's server times. */
   #idleSinceMs: number | undefined;
 
-  constructor(connection: ClientConnection, limits: FeedLimits, parse: (bytes: Buffer) => void) {
+  constructor(connection: ClientConnection, limits: ListenSettings, parse: (bytes: Buffer) => void) {
     this.#connection = connection;
     this.#socket = connection.socket;
     this.#limits = limits;

@@ -13,7 +13,7 @@ export type RemoteStoreSettings = (
 ) &
   AccessSettings;
 
-export interface AccessSettings {
+interface AccessSettings {
   readonly deadlineMs: number;
   readonly username?: string | undefined;
   readonly password?: string | undefined;

@@ -27,16 +27,7 @@ interface ChannelLinks {
  * Subscribes to a Redis channel, and reads the record of unexpired messages at every connection and every few seconds. A message
  * may arrive more than once, and late by at most the time between two reads.
  */
-export function subscribe(
-  links: ChannelLinks,
-  name: string,
-  listener: ChannelListener,
-  wrongTypeFound: WrongTypeFound,
-): Channel {
-  return new Subscription(links, name, listener, wrongTypeFound);
-}
-
-class Subscription implements Channel {
+export class Subscription implements Channel {
   readonly subscribed: Promise<void>;
   readonly #name: string;
   readonly #listener: ChannelListener;

@@ -13,13 +13,6 @@ export interface SetReading extends ClockReading {
   readonly next: { readonly from: string; readonly skip: number };
 }
 
-interface SetPage {
-  readonly most: number;
-  readonly longestBytes: number;
-  readonly from?: string;
-  readonly skip?: number;
-}
-
 /** Receives a key that holds another type than Weir writes, whenever it is read. Must not throw. */
 export type WrongTypeFound = (key: string) => void;
 
@@ -27,7 +20,7 @@ export type WrongTypeFound = (key: string) => void;
 export async function readShared(
   client: RedisClient,
   key: string,
-  part: SetPage,
+  part: { most: number; longestBytes: number; from?: string; skip?: number },
   wrongTypeFound: WrongTypeFound,
 ): Promise<SetReading> {
   const { most, longestBytes, from = '', skip = 0 } = part;

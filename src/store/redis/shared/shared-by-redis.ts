@@ -4,7 +4,7 @@ import type { Agreement, Claim, Claims, Presence, SharedStore } from '../../shar
 import type { RemoteStoreSettings } from '../connection/redis-options.ts';
 import { openArchive } from './archive.ts';
 import { openBoard } from './board.ts';
-import { subscribe } from './channel.ts';
+import { Subscription } from './channel.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
 import { recordKey, withRecord } from './record.ts';
 import { openOutbox } from './redis-outbox.ts';
@@ -30,7 +30,7 @@ export function sharedByRedis(
   const channelOf = (topic: string) => `${keyPrefix}:1:${topic}`;
   const links = { subscriber, commands, clockKey: recordKey(channelOf('limits')) };
   return {
-    subscribe: (topic, listener) => subscribe(links, channelOf(topic), listener, wrongTypeFound),
+    subscribe: (topic, listener) => new Subscription(links, channelOf(topic), listener, wrongTypeFound),
     withRecord: (topic, use, connectMs) =>
       withRecord(commands, channelOf(topic), use, wrongTypeFound, connectMs),
     openBoard: (topic, replica) => openBoard(boards, `${keyPrefix}:1:{${topic}}`, replica, wrongTypeFound),
