@@ -4,7 +4,7 @@ import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { print, printJson } from './print.ts';
 import { tableLines } from './terminal/line.ts';
 
-interface PastOptions extends AdminOptions {
+export interface PastOptions extends AdminOptions {
   readonly timeZone?: string;
   readonly startsOn?: string;
   readonly csv?: boolean;

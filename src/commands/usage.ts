@@ -5,23 +5,19 @@ import { exactDuration, roundedDuration } from '../domain/duration.ts';
 import { unitOf } from '../domain/limits/rows.ts';
 import { isScopeName, SCOPE_NAMES, SCOPES, type ScopeName } from '../domain/limits/scopes.ts';
 import { CommandError } from '../process/failure.ts';
-import { type AdminOptions, AdminRefusal, askAdmin } from './admin-client.ts';
+import { AdminRefusal, askAdmin } from './admin-client.ts';
 import { looksLikeAddress } from './limit/block.ts';
 import { textOf } from './limit/limit.ts';
-import { pastUsage } from './past-usage.ts';
+import { type PastOptions, pastUsage } from './past-usage.ts';
 import { print, printJson } from './print.ts';
 import { type Line, tableLines } from './terminal/line.ts';
 
-export interface UsageOptions extends AdminOptions {
+export interface UsageOptions extends PastOptions {
   readonly scope?: string;
   readonly organization?: string;
   readonly account?: string;
-  readonly json?: boolean;
   /** A past period instead of the present: `2026`, `2026-11` or `2026-11-25`. */
   readonly period?: string;
-  readonly timeZone?: string;
-  readonly startsOn?: string;
-  readonly csv?: boolean;
 }
 
 /** `weir usage`: the limits of an Account, Organization, Person or address, what it has used, and its recent operations. */

@@ -19,7 +19,7 @@ import { notificationFindings } from './settings/notifications.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
 
 /** The valid sections of weir.yaml, with environment variables applied. */
-export interface SettingsReading {
+interface SettingsReading {
   /** The sections without problems. */
   readonly valid: Partial<Settings>;
   readonly problems: readonly Problem[];

@@ -9,16 +9,13 @@ import { type FleetSnapshot, fleetSnapshot } from '../admin/fleet/snapshot.ts';
 import { pace } from '../domain/pace.ts';
 import type { Window } from '../observe/usage/windows.ts';
 
-/** The times of the rankings and of the charts. */
+/** What a console shows. */
 interface FleetView {
+  /** The times of the rankings and of the charts. */
   readonly window: Window;
   readonly range: Range;
-}
-
-/** What a stream shows. */
-export interface FeedQuery extends FleetView {
-  /** Whose refusals are sent as well. */
-  readonly owner: RefusedOwner | undefined;
+  /** Whose refusals a stream sends as well. */
+  readonly owner?: RefusedOwner | undefined;
 }
 
 /** Open streams per replica. A console has one, and a wall display rarely more than a few. */
@@ -63,7 +60,7 @@ export class FleetFeed {
   }
 
   /** Sends server-sent events until the reader leaves, stalls or the stream is too old. Never rejects. */
-  async stream(output: Writable, query: FeedQuery): Promise<void> {
+  async stream(output: Writable, query: FleetView): Promise<void> {
     const ended = new AbortController();
     const end = () => ended.abort();
     this.#open.add(ended);
@@ -94,7 +91,7 @@ export class FleetFeed {
     for (const stream of this.#open) stream.abort();
   }
 
-  async #events({ owner, ...shown }: FeedQuery): Promise<string> {
+  async #events({ owner, ...shown }: FleetView): Promise<string> {
     const fleet = (await this.#read()).text(shown);
     if (owner === undefined) return fleet;
     return fleet + eventText('refusals', await this.refusalsOf(owner));

@@ -18,7 +18,7 @@ import { OperationFiles } from '../operations/operation-files.ts';
 import { OperationTable, unlistedOperations, unlistedPolicy } from '../stages/match.ts';
 
 /** The content of the files of an `identity` section. */
-export interface IdentityContent {
+interface IdentityContent {
   /** Empty where no identities file is named. */
   readonly identities: Identities;
   /** Of the key file, where one is named. */

@@ -79,7 +79,7 @@ export async function runGateway(
   const parts = { store, journal, sharing, share, buckets, clock, identity, metrics, ...reporting };
   const admin = runAdmin(configuration, { ...parts, tls, isReady: () => isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
-  const notifications = await runNotifications(settings, { shared, metrics, clock, ...reporting });
+  const notifications = await runNotifications(settings, sharing, metrics, reporting.changes);
   const dependencies = {
     ...gatewaySettings(settings, metrics),
     operations: operationTable,

@@ -29,7 +29,7 @@ export class ProgressLine {
 }
 
 /** Such as `access.log.2.gz  [########------------] 41 %  182,400 lines/s  23 s left`. */
-export function progressText({ file, lines, bytes, bytesRead }: ReadProgress, seconds: number): string {
+function progressText({ file, lines, bytes, bytesRead }: ReadProgress, seconds: number): string {
   const speed = `${shownCount(seconds > 0 ? lines / seconds : 0)} lines/s`;
   if (bytes === undefined || bytes === 0) return `${file}  ${shownCount(lines)} lines  ${speed}`;
   const done = Math.min(1, bytesRead / bytes);

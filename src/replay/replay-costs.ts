@@ -11,7 +11,7 @@ import { normalise } from '../stages/normalise.ts';
 import type { OperationFinder } from './input/entry.ts';
 
 /** The settings of weir.yaml that a replay uses. */
-export type CostSettings = Partial<Pick<Settings, 'operations' | 'upstream'>>;
+type CostSettings = Partial<Pick<Settings, 'operations' | 'upstream'>>;
 
 /**
  * The operations of an OpenAPI document, by default the settings' document. Undefined if neither is given. Throws a

@@ -3,7 +3,7 @@ import { isNamed } from '../domain/limits/selection.ts';
 import type { Operation } from '../stages/request-context.ts';
 
 /** A limit that counted no request, or one entry of its `operations` that names none. */
-export interface Unmatched {
+interface Unmatched {
   readonly limit: string;
   readonly operation?: string;
 }

@@ -13,7 +13,7 @@ export class StoreUnavailable extends ActionRefused {
 }
 
 /** A change that an operator asks for, and what its audit line names. */
-export interface FactChange<T extends Fact> extends Making<T> {
+interface FactChange<T extends Fact> extends Making<T> {
   readonly action: string;
   readonly by: string;
   readonly why: string;

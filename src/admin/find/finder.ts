@@ -38,7 +38,7 @@ export interface FindableOperation {
   readonly cost: number;
 }
 
-export interface FindSources {
+interface FindSources {
   readonly owners: KnownOwners;
   limits(): Limits;
   operations(): readonly FindableOperation[];

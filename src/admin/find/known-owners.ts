@@ -10,7 +10,7 @@ import type { OwnerReports } from '../fleet/owner-reports.ts';
 import { UnknownOwner } from './unknown-owner.ts';
 
 /** What a gateway can say of an id. `unlisted`: nobody here has seen it, and callers that no file lists may exist. */
-export type Knowledge = 'known' | 'unknown' | 'unlisted';
+type Knowledge = 'known' | 'unknown' | 'unlisted';
 
 /** Ids of one scope that are compared with one that nobody has. */
 const MOST_COMPARED = 20_000;
@@ -19,7 +19,7 @@ const MOST_NEAREST = 5;
 /** Asks a directory in nobody's name: it knows what is not in a token. */
 export const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Set() };
 
-export interface KnownSources {
+interface KnownSources {
   readonly identities: {
     /** The ids of a scope that the files of identities have; undefined for addresses. */
     named(scope: BlockScope): ReadonlySet<string> | undefined;

@@ -40,7 +40,7 @@ interface ReportSources {
 }
 
 /** Where the replicas meet. */
-export interface ReportBoards {
+interface ReportBoards {
   /** Whom a replica was asked about, while it was. */
   readonly asked: Board;
   /** What each replica reports. */

@@ -26,7 +26,7 @@ const SECOND_MS = 1_000;
 const STORE_SECONDS = 10;
 
 /** What a replica reports about itself. */
-export interface PulseSources {
+interface PulseSources {
   readonly metrics: {
     requestTotals(): RequestTotals;
     storeTotals(): StoreTotals;

@@ -10,7 +10,7 @@ export async function askStore(
   return decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason) ? decision.reason : undefined;
 }
 
-export interface StoreHealthSources {
+interface StoreHealthSources {
   readonly store: Pick<Store, 'peek'>;
   readonly keyPrefix: string;
   /** Unix time by the clock of Redis. */

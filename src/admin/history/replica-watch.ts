@@ -20,7 +20,7 @@ interface Watched {
   readonly isLost: boolean;
 }
 
-export interface WatchSources {
+interface WatchSources {
   /** Of this process. */
   readonly instance: string;
   readonly name: string;

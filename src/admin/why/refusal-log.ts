@@ -37,7 +37,7 @@ export interface PendingRefusal extends Question {
 }
 
 /** A further caller that is refused for the same reason. */
-export interface PendingCaller extends RefusalIdentity {
+interface PendingCaller extends RefusalIdentity {
   /** The number of the refusal that explains it. */
   readonly of: number;
   readonly atMs: number;

@@ -49,7 +49,7 @@ const refusal = Type.Object({ ...ofCaller, ...ofLimit });
 
 export type Refusal = Static<typeof refusal>;
 
-export type OfLimit = Pick<Refusal, keyof typeof ofLimit>;
+type OfLimit = Pick<Refusal, keyof typeof ofLimit>;
 
 const asRefusal = matching(refusal);
 
@@ -72,7 +72,7 @@ const fill = Type.Tuple([
   Type.Array(row, { maxItems: 1_000 }),
 ]);
 
-export type Fill = Static<typeof fill>;
+type Fill = Static<typeof fill>;
 
 const asFill = matching(fill);
 

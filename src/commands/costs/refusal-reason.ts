@@ -7,7 +7,7 @@ import type { Configuration } from '../../process/configuration.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 
 /** Why a caller is refused. The client of such a request does not learn it. */
-export interface RefusalReason {
+interface RefusalReason {
   /** As in the access log for a 401; of an Account, `unknown-account` or `foreign-account`. */
   readonly reason: TokenFault | 'unknown-account' | 'foreign-account';
   readonly text: string;

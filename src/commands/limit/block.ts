@@ -6,7 +6,7 @@ import { askAdmin } from '../admin-client.ts';
 import { print } from '../print.ts';
 import { readAll, reasonOf, type SetOptions, textOf } from './limit.ts';
 
-export interface BlockOptions extends SetOptions {
+interface BlockOptions extends SetOptions {
   readonly scope?: string;
 }
 

@@ -18,7 +18,7 @@ import { type Candidate, type CandidateFlags, readCandidate, warnOfCosts } from 
 import { type FormatFlags, formatOf, sourcesOf, unreadProblem } from './input.ts';
 import { suggestedLimits } from './suggest.ts';
 
-export interface ReplayFlags extends CandidateFlags, FormatFlags {
+interface ReplayFlags extends CandidateFlags, FormatFlags {
   readonly retries: Retries;
   readonly json?: boolean;
   readonly rows: string;

@@ -17,7 +17,7 @@ const COSTS_PER_LIMIT = 10;
 const ENTRIES_PER_LIMIT = 250;
 
 /** A limit whose bucket may leave a part of its points unused. */
-export interface UnusedPoints {
+interface UnusedPoints {
   readonly path: readonly string[];
   readonly limit: number;
   readonly leastPercent: number;

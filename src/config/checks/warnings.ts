@@ -12,7 +12,7 @@ import { settingsWarnings } from './settings-warnings.ts';
 import { findUnusedPoints, unusedPointsWarning } from './unused-points.ts';
 
 /** A configuration without problems. */
-export interface ValidConfiguration {
+interface ValidConfiguration {
   readonly settings: Settings;
   readonly limits: Limits;
   readonly identities: Identities;

@@ -7,7 +7,7 @@ import { readText } from '../reader/read-text.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** The settings `listen.tls`, `admin.tls` or `decisions.tls`. */
-export interface ServerTlsSettings {
+interface ServerTlsSettings {
   readonly certFile: string;
   readonly keyFile: string;
   readonly clientCaFile?: string | undefined;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 
-export interface ApiServerOptions {
+interface ApiServerOptions {
   /** Such as `https://10.96.0.1:443`. */
   readonly url: string;
   /** Contains `token`, `ca.crt` and `namespace`, as mounted by the kubelet, which replaces the token about every hour. */

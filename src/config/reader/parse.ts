@@ -8,7 +8,7 @@ import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 
 /** A parsed configuration file with defaults applied. */
-export interface CheckedFile<T> {
+interface CheckedFile<T> {
   readonly value: T;
   /** Adds file and line, or the environment variable, to a finding of a later check. */
   place(finding: Finding): Problem;
@@ -102,7 +102,7 @@ function masked(schema: SchemaNode, path: readonly string[]): readonly string[] 
 }
 
 /** The first characters of a token: enough to find it in its file, too few to use it. */
-export function maskedToken(token: string): string {
+function maskedToken(token: string): string {
   const shown = token.startsWith('sha256:') ? 13 : Math.min(4, Math.floor(token.length / 3));
   return `${token.slice(0, shown)}...`;
 }

@@ -5,7 +5,7 @@ import { element, ownerLink, shortId } from './widgets/dom.ts';
 import { Table } from './widgets/table.ts';
 
 /** Equal refusals: the newest, and how many there are. */
-export interface RefusedRequests extends RefusedRequest {
+interface RefusedRequests extends RefusedRequest {
   readonly times: number;
 }
 

@@ -3,7 +3,7 @@ import { PlainHistogram, Tally } from './fast-metrics.ts';
 import { Gauge, Histogram, type Registry } from './prometheus-client.ts';
 
 /** Makes a metric of the table for one registry. */
-export type MetricRow<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;
+type MetricRow<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;
 
 /**
  * A counter that events add to. It is shown from the start, with 0 for each combination of its labels' values.

@@ -156,6 +156,6 @@ export function* knownResponses(): Generator<readonly [source: string, statusCla
 }
 
 /** Undefined if the client left before a response began. */
-export function statusClassOf(status: number): string | undefined {
+function statusClassOf(status: number): string | undefined {
   return CLASSES[Math.floor(status / 100)] || undefined;
 }

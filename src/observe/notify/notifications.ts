@@ -21,7 +21,7 @@ const BELIEVED_MS = 60_000;
 /** How long after a store that did not answer it is asked again about the same bucket. */
 const RETRY_MS = 10_000;
 
-export interface NotificationParts {
+interface NotificationParts {
   /** Undefined where no other replica shares the store. */
   readonly claims: Claims | undefined;
   /** Undefined without a webhook. */

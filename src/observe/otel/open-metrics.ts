@@ -69,7 +69,7 @@ const STARTED = hrTime(performance.timeOrigin);
  * Gives OpenTelemetry the metrics of the Prometheus endpoint, so that each metric is defined once. They keep their names, except
  * that HTTP metrics have the names of the conventions. Counters and histograms are cumulative since the start of the process.
  */
-export class PrometheusProducer implements MetricProducer {
+class PrometheusProducer implements MetricProducer {
   readonly #source: MetricSource;
 
   constructor(source: MetricSource) {

@@ -8,7 +8,7 @@ import { History } from './history.ts';
 import { SERIES_SLICES, WINDOWS, type Window } from './windows.ts';
 
 /** The scopes whose owners are ranked, and their names in a document. */
-export const RANKED = ['accounts', 'organizations'] as const;
+const RANKED = ['accounts', 'organizations'] as const;
 
 export type Ranked = (typeof RANKED)[number];
 

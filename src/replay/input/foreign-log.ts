@@ -15,7 +15,7 @@ import { LoggedOperations } from './logged-operations.ts';
 import { fieldAt, type LogFields, type MappedName, type Mapping } from './text-formats.ts';
 import { startOf, timeUs } from './times.ts';
 
-export interface ForeignLog {
+interface ForeignLog {
   readonly fieldsOf: (line: string) => LogFields | undefined;
   readonly mapping: Mapping;
   /** Finds the Account in the whole line, by its group `account` or its first group. */

@@ -9,7 +9,7 @@ const US_PER_MS = 1_000;
 const HOUR_US = 3_600_000_000;
 
 /** An hour of one bucket; `startUs` is Unix time. */
-export interface Hour {
+interface Hour {
   readonly startUs: number;
   requests: number;
   points: number;

@@ -1,5 +1,5 @@
 /** Combines two values of one bin. */
-export type Combine = 'sum' | 'max';
+type Combine = 'sum' | 'max';
 
 /** Values of equal spans of time, one list for each column. */
 export interface Bins<Column extends string> {

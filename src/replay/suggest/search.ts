@@ -32,7 +32,7 @@ export interface Aim {
   readonly confidence: number;
 }
 
-export interface SearchOptions extends Aim {
+interface SearchOptions extends Aim {
   /** Lowest limit with which the gateway would load the file: the cost of the most expensive operation. */
   leastLimit(stats: BucketStats): number;
   /** Called before each pass over the requests, with the number of buckets still searched. */

@@ -6,7 +6,7 @@ import { isId } from '../../../domain/caller.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 
 /** For each id of a section, in the order of the text, an id that is left in it and has an equal entry. */
-export interface Shortened {
+interface Shortened {
   /** The text without comments, and without the entries that repeat another one of their section. */
   readonly text: string;
   readonly sections: ReadonlyMap<OverrideSection, ReadonlyMap<string, string>>;

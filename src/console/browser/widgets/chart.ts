@@ -3,7 +3,7 @@ import { element, setText, svgElement } from './dom.ts';
 import { type ChartLine, Drawing, type Plot } from './plot.ts';
 
 /** What the values of a chart are, besides their size. */
-export interface ChartScale {
+interface ChartScale {
   /** Seconds between two values. */
   readonly stepSeconds: number;
   /** How long ago the newest ended. */

@@ -13,7 +13,7 @@ export type Column<T> = {
   readonly style?: string;
 } & ({ text(value: T): string } | { cell(value: T): Node | LiveCell<T> });
 
-export interface TableOptions<T> {
+interface TableOptions<T> {
   readonly columns: readonly Column<T>[];
   /** What is shown if the table is empty. */
   readonly empty: string;
