@@ -33,7 +33,7 @@ withSettings(program.command('check'))
   .description('read every configuration file and print all problems; exit 1 if there are any')
   .option(
     '--connect',
-    'also test the connections to the store, the upstreams, the identity provider and the directory',
+    'also test the connections to the store, the journal, the upstreams, the identity provider and the directory',
   )
   .action(async (flags) => (await import('./commands/check/check.ts')).check(flags));
 withSettings(program.command('explain'))

@@ -5,7 +5,9 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import pg from 'pg';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { createDatabase } from '../../platform/test/fixtures/postgres.ts';
 import { check } from '../../src/commands/check/check.ts';
 import { makeCertificate } from '../fixtures/certificate.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
@@ -15,6 +17,8 @@ import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts'
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { type CommandHere, runHere, runWeirHere } from '../fixtures/run-here.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
+
+const postgresUrl = inject('postgresUrl');
 
 async function upstreamUrl(): Promise<string> {
   const upstream = await startUpstream();
@@ -166,6 +170,35 @@ describe('the store', () => {
     };
     const result = await connect({}, { storeSettings });
     expect(linesOf(result)[0]).toMatch(/^store redis:\S+.*: counts/);
+  });
+});
+
+describe.skipIf(postgresUrl === undefined)('the journal', () => {
+  const tried = async (url: string) => {
+    const [, line] = linesOf(await connect({ journal: { url } }, { storeSettings: store(sharedRedisUrl()) }));
+    return line;
+  };
+
+  it('is written to, and nothing stays in it', async () => {
+    const url = await createDatabase(postgresUrl ?? '');
+    expect(await tried(url)).toBe('journal: writes');
+    const client = new pg.Client(url);
+    await client.connect();
+    const { rows } = await client.query("select from pg_tables where tablename like 'weir%'");
+    await client.end();
+    expect(rows).toEqual([]);
+  });
+
+  it('a database that does not exist', async () => {
+    const url = new URL(postgresUrl ?? '');
+    url.pathname = '/weir_missing';
+    expect(await tried(url.href)).toBe('journal: failed: database "weir_missing" does not exist');
+  });
+
+  it('a server that does not answer', async () => {
+    expect(await tried('postgres://weir@127.0.0.1:1/weir')).toBe(
+      'journal: failed: connect ECONNREFUSED 127.0.0.1:1',
+    );
   });
 });
 

@@ -15,6 +15,7 @@ import { openShared } from '../../store/open.ts';
 import { reviewCosts } from '../costs/review.ts';
 import { print, printError, shownPlace } from '../print.ts';
 import { warningLine } from '../terminal/messages.ts';
+import { tryJournal } from './try-journal.ts';
 import { tryProviders } from './try-providers.ts';
 import { tryStore } from './try-store.ts';
 import { tryUpstreams } from './try-upstreams.ts';
@@ -72,12 +73,13 @@ const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
 
 /** Prints a line for each connection. */
 async function tryConnections(
-  { listen, store, upstream, identity, credentials }: Settings,
+  { listen, store, journal, upstream, identity, credentials }: Settings,
   longestSeconds: number,
 ): Promise<void> {
   const providers = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
   const trials = [
     tryStore(store, longestSeconds),
+    ...(journal.url === undefined ? [] : [tryJournal(journal.url, store.keyPrefix)]),
     ...(listen.port === 'off' ? [] : tryUpstreams(upstream)),
     ...providers.flatMap((one) => tryProviders(one, upstream.url)),
   ];

@@ -54,7 +54,7 @@ function ask({ url, tls }: Place): Promise<number> {
   });
 }
 
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   // For a name with several addresses, the error of each.
   const cause = error instanceof AggregateError ? error.errors[0] : error;
   if (!(cause instanceof Error)) return String(cause);

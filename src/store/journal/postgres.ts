@@ -122,20 +122,27 @@ export class PostgresJournal {
     await this.#pool.end();
   }
 
+  /**
+   * Writes an empty batch, and rolls it back.
+   *
+   * @throws Error of PostgreSQL or of the connection
+   */
+  async try(): Promise<void> {
+    const client = await this.#pool.connect();
+    try {
+      await client.query('begin');
+      await migrate(client);
+      await client.query(WRITE, [this.#fleet, 'trial', 1, ...columnsOf([])]);
+    } finally {
+      // Closes the connection, which rolls back.
+      client.release(true);
+    }
+  }
+
   /** Brings the tables up to date, once. */
   async #migrate(): Promise<void> {
     if (this.#isMigrated) return;
-    await this.#inTransaction(async (client) => {
-      await client.query('select pg_advisory_xact_lock($1)', [LOCKS.migrate]);
-      await client.query(CREATE_VERSION);
-      const { rows } = await client.query<{ version: number }>('select version from weir_journal_version');
-      const version = rows[0]?.version ?? 0;
-      // A newer release may have added more.
-      if (version >= MIGRATIONS.length) return;
-      for (const statements of MIGRATIONS.slice(version)) await client.query(statements);
-      await client.query('delete from weir_journal_version');
-      await client.query('insert into weir_journal_version (version) values ($1)', [MIGRATIONS.length]);
-    });
+    await this.#inTransaction(migrate);
     this.#isMigrated = true;
   }
 
@@ -155,4 +162,16 @@ export class PostgresJournal {
       client.release(failure);
     }
   }
+}
+
+async function migrate(client: pg.PoolClient): Promise<void> {
+  await client.query('select pg_advisory_xact_lock($1)', [LOCKS.migrate]);
+  await client.query(CREATE_VERSION);
+  const { rows } = await client.query<{ version: number }>('select version from weir_journal_version');
+  const version = rows[0]?.version ?? 0;
+  // A newer release may have added more.
+  if (version >= MIGRATIONS.length) return;
+  for (const statements of MIGRATIONS.slice(version)) await client.query(statements);
+  await client.query('delete from weir_journal_version');
+  await client.query('insert into weir_journal_version (version) values ($1)', [MIGRATIONS.length]);
 }
