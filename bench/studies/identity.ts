@@ -70,12 +70,11 @@ export async function measureIdentity(bench: Bench): Promise<readonly string[]> 
 
 /** Header to Caller, as the gateway does it: at once where nothing has to be waited for. */
 function whole(source: IdentitySource, directory: Directory, headers: readonly string[]): Request {
-  const operation = { access: 'caller' as const };
   const verifiers = { identities: source, directory, credentials: [] };
   const admitted = (identified: Identified | RefusedToken | Refusal) => {
     if (identified instanceof Refusal || 'refusal' in identified)
       throw new Error('a token of this benchmark was refused');
-    return authorise(directory, identified.principal, operation, 'acct_1');
+    return authorise(directory, identified.principal, 'caller', 'acct_1');
   };
   return (index) => {
     const source = {

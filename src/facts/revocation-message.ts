@@ -71,7 +71,7 @@ export function shownDigest(digestHex: string): string {
 }
 
 /** How lists and logs name what is revoked. */
-export function shownTarget(revoked: Revoked): Pick<Revoked, 'kind'> & { readonly target: string } {
+export function shownTarget(revoked: Revoked) {
   const target = revoked.kind === 'token' ? shownDigest(revoked.digestHex) : revoked.id;
   return { kind: revoked.kind, target };
 }

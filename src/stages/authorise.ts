@@ -1,10 +1,10 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Caller, Principal } from '../domain/caller.ts';
+import type { Access } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { Directory, FoundAccount } from '../identity/identity.ts';
 import { isOwn } from './buckets/plans.ts';
 import type { LastPayer } from './last-payer.ts';
-import type { Operation } from './request-context.ts';
 
 const PERSON_ONLY = new Refusal('Forbidden', 'Only a Person may call this operation.');
 const NO_ACCOUNT = new Refusal(
@@ -29,11 +29,11 @@ const UNAVAILABLE = new Refusal(
 export function authorise(
   directory: Directory,
   principal: Principal,
-  operation: Pick<Operation, 'access'>,
+  access: Access,
   named: string | undefined,
   last?: LastPayer,
 ): Awaitable<Caller | Refusal> {
-  const isPersonOnly = operation.access === 'person';
+  const isPersonOnly = access === 'person';
   if (isPersonOnly && principal.type !== 'Person') return PERSON_ONLY;
   const account = named ?? principal.account;
   if (account === undefined) return NO_ACCOUNT;

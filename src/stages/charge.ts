@@ -48,12 +48,10 @@ interface ChargeDependencies {
 }
 
 /** A charge that a store decides. */
-interface Deciding {
+interface Deciding extends ChargeDependencies {
   readonly request: RequestContext;
-  readonly store: Store;
   readonly due: PayerBuckets;
   readonly asked: Charge;
-  readonly buckets: ChargeDependencies['buckets'];
 }
 
 function chargedBy(decision: Decision, { request, store, due, asked, buckets }: Deciding): Charged {

@@ -142,7 +142,7 @@ function authoriseCaller(request: RequestContext) {
   const { principal, directory } = identified;
   const named = source.field('x-service-account');
   const last = source.peer && LastPayer.of(source.peer);
-  return andThenWith(authorise(directory, principal, operation, named, last), noteCaller, request);
+  return andThenWith(authorise(directory, principal, operation.access, named, last), noteCaller, request);
 }
 
 function noteCaller(caller: Caller | Refusal, request: RequestContext) {

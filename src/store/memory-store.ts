@@ -36,13 +36,8 @@ export interface BucketLogs<Log = CoalescedLog> {
   sweep?(nowUs: number, count: number): void;
 }
 
-interface Expiring {
-  readonly key: string;
-  isEmptyAt(nowUs: number): boolean;
-}
-
 /** As many buckets as there are, until they expire. */
-export class SweptLogs<Log extends Expiring = CoalescedLog> implements BucketLogs<Log> {
+export class SweptLogs<Log extends CoalescedLog | PeriodCount = CoalescedLog> implements BucketLogs<Log> {
   readonly #logs = new Map<string, Log>();
   #sweep = this.#logs.values();
 

@@ -79,8 +79,8 @@ export async function createDecisionServer(
   tls: PortTls | undefined,
 ): Promise<Gateway> {
   const { trusted, deniedStatus, extAuthzPrefix, socketPath } = settings;
-  const { baseUrl, listen, store, observer, log, accessLog } = dependencies;
-  const held = new HeldDecisions({ store, observer, log, isLogged: accessLog !== undefined });
+  const { baseUrl, listen } = dependencies;
+  const held = new HeldDecisions(dependencies);
   const server = createServer(listen, { baseUrl, lines: '' }, tls);
   const { app, connections } = server;
   const shared: Shared = {

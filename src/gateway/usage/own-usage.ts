@@ -75,7 +75,7 @@ export class OwnUsage {
     if (identified === undefined || caller === undefined) throw new TypeError('a stage was skipped');
     const { principal, directory } = identified;
     if (principal.type !== 'Person') return ownUsage(caller, undefined, this.#shared);
-    const home = await authorise(directory, principal, { access: 'person' }, caller.account);
+    const home = await authorise(directory, principal, 'person', caller.account);
     return home instanceof Refusal ? home : ownUsage(caller, home, this.#shared);
   }
 

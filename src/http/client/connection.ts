@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from '../message/errors.ts';
 import { GrammarError } from '../message/grammar.ts';
 import type { Connector } from './connector.ts';
-import type { ConnectionOwner, PooledConnection } from './pool.ts';
+import type { Pool, PooledConnection } from './pool.ts';
 import type { Repeat, Transfer, UpstreamRequest } from './request.ts';
 import { idleLimitOf, timeoutOf, type Wait } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
@@ -21,7 +21,7 @@ interface Carried {
 
 /** One connection to an upstream. It carries one request at a time, and a further one only if nothing is in doubt. */
 export class Connection implements PooledConnection, Transfer {
-  readonly #owner: ConnectionOwner;
+  readonly #pool: Pool;
   readonly #socket: Socket;
   readonly #writes: SocketWrites;
   readonly #buffer = new ReadBuffer();
@@ -34,9 +34,9 @@ export class Connection implements PooledConnection, Transfer {
   #sinceMs = performance.now();
   #idleLimitMs: number;
 
-  constructor(owner: ConnectionOwner, connector: Connector) {
-    this.#owner = owner;
-    this.#idleLimitMs = owner.limits.keepAliveTimeoutMs;
+  constructor(pool: Pool, connector: Connector) {
+    this.#pool = pool;
+    this.#idleLimitMs = pool.limits.keepAliveTimeoutMs;
     this.#socket = connector.open(this);
     this.#writes = new SocketWrites(this.#socket, (error) => this.#onWriteError(error));
     this.#socket
@@ -46,7 +46,7 @@ export class Connection implements PooledConnection, Transfer {
       .on('end', () => this.#onUpstreamEnd())
       .on('close', () => {
         this.#fail(closedByUpstream(), true);
-        owner.onClosed(this);
+        pool.onClosed(this);
       });
   }
 
@@ -106,7 +106,7 @@ export class Connection implements PooledConnection, Transfer {
       if (waitedMs >= this.#idleLimitMs) this.close();
       return;
     }
-    const error = timeoutOf(this.#wait, waitedMs, this.#owner.limits);
+    const error = timeoutOf(this.#wait, waitedMs, this.#pool.limits);
     if (error !== undefined) this.#fail(error, false);
   }
 
@@ -187,8 +187,7 @@ export class Connection implements PooledConnection, Transfer {
     const carried = this.#release();
     if (carried === undefined) return;
     const { head } = carried.reader;
-    if (head?.keepAliveMs !== undefined)
-      this.#idleLimitMs = idleLimitOf(head.keepAliveMs, this.#owner.limits);
+    if (head?.keepAliveMs !== undefined) this.#idleLimitMs = idleLimitOf(head.keepAliveMs, this.#pool.limits);
     const isPersistent = head?.isPersistent === true && this.#idleLimitMs > 0 && this.#socket.writable;
     const isSent = carried.upload?.isDone !== false && this.#writes.error === undefined;
     if (hasSurplus || !isSent || !isPersistent) {
@@ -198,7 +197,7 @@ export class Connection implements PooledConnection, Transfer {
     this.#hasServed = true;
     // The last chunk may have asked for a pause.
     this.resume();
-    if (this.#socket.writableLength === 0) this.#owner.onIdle(this);
+    if (this.#socket.writableLength === 0) this.#pool.onIdle(this);
     // TLS reports the end of a write a little later than the response arrives.
     else setImmediate(this.#offerOnceSent);
   }
@@ -206,7 +205,7 @@ export class Connection implements PooledConnection, Transfer {
   /** A response that overtook its request leaves the connection in doubt. */
   readonly #offerOnceSent = (): void => {
     if (this.#socket.destroyed) return;
-    if (this.#socket.writableLength === 0) this.#owner.onIdle(this);
+    if (this.#socket.writableLength === 0) this.#pool.onIdle(this);
     else this.close();
   };
 
@@ -233,7 +232,7 @@ export class Connection implements PooledConnection, Transfer {
     const carried = this.#carried;
     if (carried === undefined) return undefined;
     this.#carried = undefined;
-    this.#owner.onSettled();
+    this.#pool.onSettled();
     carried.reader.abandon();
     if (isUnsent) carried.upload?.giveBack();
     else if (carried.upload?.isDone === false) carried.upload.cancel();

@@ -14,20 +14,11 @@ export interface PooledConnection {
   abort(): void;
 }
 
-export interface ConnectionOwner {
-  readonly limits: TimeLimits;
-  /** A request ended, well or not. */
-  onSettled(): void;
-  /** The connection can carry another request. */
-  onIdle(connection: Connection): void;
-  onClosed(connection: PooledConnection): void;
-}
-
 /** How often time limits are checked at least. */
 const MAX_SWEEP_MS = 1_000;
 
 /** Keep-alive connections to one upstream, and the requests that wait for one, first come, first served. */
-export class Pool implements ConnectionOwner {
+export class Pool {
   readonly limits: TimeLimits;
   readonly #connector: Connector;
   readonly #maxConnections: number;
@@ -107,10 +98,12 @@ export class Pool implements ConnectionOwner {
     for (const connection of this.#open) connection.sweep(nowMs);
   }
 
+  /** A request ended, well or not. */
   onSettled(): void {
     this.#inFlight--;
   }
 
+  /** The connection can carry another request. */
   onIdle(connection: Connection): void {
     this.#idle.push(connection);
     if (this.#waiting.size > 0) this.#scheduleSend();

@@ -3,7 +3,7 @@ import { ABORTED, CLOSED, MALFORMED, UpstreamError } from '../message/errors.ts'
 import { GrammarError } from '../message/grammar.ts';
 import type { ResponseHead } from '../message/head/response-head.ts';
 import type { Connector } from './connector.ts';
-import type { ConnectionOwner } from './pool.ts';
+import type { Pool, PooledConnection } from './pool.ts';
 import type { Transfer, UpstreamRequest } from './request.ts';
 import { timeoutOf } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
@@ -12,16 +12,16 @@ import { ResponseReader } from './response-reader.ts';
  * A connection for one request to switch protocols. Once that is granted, the socket belongs to the handler; it keeps its place among
  * the connections until it closes.
  */
-export class UpgradeConnection implements Transfer {
-  readonly #owner: ConnectionOwner;
+export class UpgradeConnection implements PooledConnection, Transfer {
+  readonly #pool: Pool;
   readonly #socket: Socket;
   #request: UpstreamRequest | undefined;
   #reader: ResponseReader | undefined;
   #isConnected = false;
   #sinceMs = performance.now();
 
-  constructor(owner: ConnectionOwner, connector: Connector) {
-    this.#owner = owner;
+  constructor(pool: Pool, connector: Connector) {
+    this.#pool = pool;
     this.#socket = connector.open();
     this.#socket
       .once(connector.readyEvent, () => {
@@ -60,7 +60,7 @@ export class UpgradeConnection implements Transfer {
     const isResponding = this.#reader?.head !== undefined;
     if (isResponding && this.#socket.isPaused()) return;
     const wait = isResponding ? 'body' : this.#isConnected ? 'head' : 'connection';
-    const error = timeoutOf(wait, nowMs - this.#sinceMs, this.#owner.limits);
+    const error = timeoutOf(wait, nowMs - this.#sinceMs, this.#pool.limits);
     if (error !== undefined) this.#fail(error);
   }
 
@@ -95,7 +95,7 @@ export class UpgradeConnection implements Transfer {
 
   readonly #onClose = (): void => {
     this.#fail(new UpstreamError(CLOSED, 'the upstream closed the connection'));
-    this.#owner.onClosed(this);
+    this.#pool.onClosed(this);
   };
 
   #flush(request: UpstreamRequest, reader: ResponseReader): void {
@@ -129,6 +129,6 @@ export class UpgradeConnection implements Transfer {
   #settle(): void {
     this.#request = undefined;
     this.#reader = undefined;
-    this.#owner.onSettled();
+    this.#pool.onSettled();
   }
 }

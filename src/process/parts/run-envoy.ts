@@ -1,5 +1,5 @@
 import type { DescriptorRules } from '../../domain/limits/descriptors.ts';
-import type { EnvoyDependencies } from '../../gateway/decisions/envoy/server.ts';
+import type { EnvoyDependencies } from '../../gateway/decisions/envoy/service.ts';
 import type { Gateway } from '../../gateway/dependencies.ts';
 import type { Configuration } from '../configuration.ts';
 

@@ -32,6 +32,7 @@ import {
   policyText,
   type RateLimitFields,
   type Reportable,
+  type ReportedBucket,
   type ReportedLimit,
 } from './rate-limit-fields.ts';
 import { isNamed, Templates } from './templates.ts';
@@ -268,7 +269,7 @@ export class Buckets {
     const { account, unknown } = plans;
     const policy = policyText(policyItems);
     const all = { buckets, policyItems, policy, plan: account?.name, unknownPlan: unknown, validUntilMs };
-    const isEndless = (one: Parameters<typeof isConcurrent>[0]) => !isConcurrent(one);
+    const isEndless = (one: ReportedBucket) => !isConcurrent(one);
     const endless = buckets.every(isEndless)
       ? undefined
       : { ...onlyThose(all, isEndless), endless: undefined };

@@ -6,7 +6,7 @@ import { type BucketCharge, type BucketState, isConcurrent } from '../../store/s
 export type RateLimitFields = 'contract' | 'draft';
 
 /** A bucket as the RateLimit header reports it. */
-interface ReportedBucket {
+export interface ReportedBucket {
   readonly name: string;
   readonly headerName: string;
   readonly limit: number;

@@ -3,6 +3,7 @@ import { pace } from '../../domain/pace.ts';
 import type { LeaseCall } from '../in-flight/leases.ts';
 import type { Statement } from '../in-flight/renewals.ts';
 import { type BucketCharge, type Charge, costIn, isConcurrent } from '../store.ts';
+import type { PeriodClock } from './period-clock.ts';
 
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
 export const LIFE_MS_PER_WINDOW_SECOND = 1500;
@@ -25,6 +26,8 @@ export interface ChargeOptions {
   readonly leases?: LeaseCall | undefined;
   /** Unix time by the clock of Redis, as far as it is known, for buckets of periods. */
   readonly unixMs?: number | undefined;
+  /** Learns from Redis which time it is, if the call named the wrong periods. */
+  readonly clock?: PeriodClock | undefined;
   /** Of a peek: the key of the replicas that are alive. */
   readonly aliveKey?: string | undefined;
   /** With a journal: what shows whether the durable counts of this Redis are complete. */

@@ -10,7 +10,6 @@ import {
 } from '../store.ts';
 import { type ChargeOptions, chargeArguments } from './charge-arguments.ts';
 import { reasonOf } from './connection/redis-failures.ts';
-import type { PeriodClock } from './period-clock.ts';
 import { CHARGE, type RedisClient } from './scripts.ts';
 
 /** The reply of lua/charge.lua. */
@@ -28,16 +27,11 @@ const HELD_START = 22;
 /** Called once: with a decision for each charge, or with the error for which none was counted or none is known. */
 type DecisionsCallback = (error: Error | undefined, decisions: readonly Decision[]) => void;
 
-interface SendOptions extends ChargeOptions {
-  /** Learns from Redis which time it is, if the call named the wrong periods. */
-  readonly clock?: PeriodClock | undefined;
-}
-
 /** Decides several charges in one script call, in order. All their keys must be in one Cluster slot. */
 export function sendCharges(
   client: RedisClient,
   charges: readonly Charge[],
-  options: SendOptions,
+  options: ChargeOptions,
   decided: DecisionsCallback,
 ): void {
   const args = chargeArguments(charges, options);
@@ -55,7 +49,7 @@ export function sendCharges(
 function readReply(
   reply: Buffer,
   charges: readonly Charge[],
-  options: SendOptions,
+  options: ChargeOptions,
   decided: DecisionsCallback,
 ): void {
   let decisions: readonly Decision[];
@@ -71,7 +65,7 @@ function readReply(
 function readDecisions(
   reply: Buffer,
   charges: readonly Charge[],
-  { isSpending, clock }: SendOptions,
+  { isSpending, clock }: ChargeOptions,
 ): Decision[] {
   const decisions: Decision[] = [];
   const chargedAtUs = readSevenBytes(reply, reply.length - TIME_BYTES);

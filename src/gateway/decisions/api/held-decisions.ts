@@ -1,8 +1,7 @@
-import type { Logger } from 'pino';
 import type { Payer } from '../../../domain/caller.ts';
-import type { GatewayObserver } from '../../../observe/gateway-observer.ts';
 import type { Operation } from '../../../stages/request-context.ts';
-import type { Charge, Store } from '../../../store/store.ts';
+import type { Charge } from '../../../store/store.ts';
+import type { GatewayDependencies } from '../../dependencies.ts';
 import type { AskedRequest } from './asked-request.ts';
 
 /** Decisions whose end is waited for, at most. Of more, those that nobody settles are missing in usage and in the access log. */
@@ -38,24 +37,16 @@ export function heldDecision(request: AskedRequest, id: string): HeldDecision | 
   return { id, requestId, payer, operation, charge, chargedAtUs, decidedMs: Date.now() };
 }
 
-interface Parts {
-  readonly store: Pick<Store, 'settle'>;
-  readonly observer: Pick<GatewayObserver, 'heldEnded'>;
-  readonly log: Logger;
-  /** Whether each is a line of the log. */
-  readonly isLogged: boolean;
-}
-
 /**
  * Counts what held decisions have cost in the end, once for each: the replica that settles one counts it, and the replica that has made one
  * counts its reservation if nobody has settled it until its end.
  */
 export class HeldDecisions {
-  readonly #parts: Parts;
+  readonly #dependencies: GatewayDependencies;
   readonly #ends = new Map<string, NodeJS.Timeout>();
 
-  constructor(parts: Parts) {
-    this.#parts = parts;
+  constructor(dependencies: GatewayDependencies) {
+    this.#dependencies = dependencies;
   }
 
   /** Waits for the end of a decision of this replica. */
@@ -90,7 +81,7 @@ export class HeldDecisions {
       refundsRequests: false,
       endsAtUs: LONG_AGO_US,
     };
-    const { outcome } = await this.#parts.store.settle(settlement);
+    const { outcome } = await this.#dependencies.store.settle(settlement);
     if (outcome !== 'already') this.#count(decision, cost, 'ended');
   }
 
@@ -101,9 +92,9 @@ export class HeldDecisions {
 
   #count(decision: HeldDecision, settled: number, outcome: 'settled' | 'ended'): void {
     const { payer, operation } = decision;
-    const { observer, log, isLogged } = this.#parts;
+    const { observer, log, accessLog } = this.#dependencies;
     observer.heldEnded(payer, operation, settled);
-    if (isLogged) log.info({ ...lineOf(decision), settled, outcome }, 'settlement');
+    if (accessLog !== undefined) log.info({ ...lineOf(decision), settled, outcome }, 'settlement');
   }
 }
 

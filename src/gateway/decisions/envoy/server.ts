@@ -6,8 +6,6 @@ import type { Logger } from 'pino';
 import { isLate, withinMs } from '../../../domain/awaitable.ts';
 import { hostInUrl } from '../../../domain/network.ts';
 import { Peer, TrustedProxies } from '../../../http/message/fields/forwarded.ts';
-import type { ListenSettings } from '../../../http/server/server.ts';
-import type { PortTls } from '../../../http/server/tls.ts';
 import type { Gateway } from '../../dependencies.ts';
 import {
   HEALTH_SERVICE,
@@ -16,20 +14,7 @@ import {
   type RateLimitRequest,
   type RateLimitResponse,
 } from './messages.ts';
-import {
-  type CallError,
-  RateLimitService,
-  type ServiceDependencies,
-  type ServiceSettings,
-} from './service.ts';
-
-export interface EnvoyDependencies extends ServiceDependencies {
-  readonly log: Logger;
-  readonly listen: ListenSettings;
-  /** TLS of this port; undefined to serve without. */
-  readonly tls: PortTls | undefined;
-  isDraining(): boolean;
-}
+import { type CallError, type EnvoyDependencies, type EnvoySettings, RateLimitService } from './service.ts';
 
 /** A request with the most descriptors takes some kilobytes; a value is a header or a path. */
 const MAX_MESSAGE_BYTES = 65_536;
@@ -52,15 +37,8 @@ const OPTIONS = {
 
 const FAILED = { code: status.INTERNAL, details: 'The decision failed.' };
 
-/**
- * Creates the server. Connections of peers that are not trusted are closed at once.
- *
- * @param settings `trusted`: addresses or CIDR ranges of the proxies that may ask
- */
-export function createEnvoyServer(
-  dependencies: EnvoyDependencies,
-  settings: ServiceSettings & { readonly trusted: readonly string[] },
-): Gateway {
+/** Creates the server. Connections of peers that are not trusted are closed at once. */
+export function createEnvoyServer(dependencies: EnvoyDependencies, settings: EnvoySettings): Gateway {
   const { log, listen, tls, isDraining } = dependencies;
   const grpc = new Server(OPTIONS);
   grpc.addService(RATE_LIMIT_SERVICE, {

@@ -1,25 +1,37 @@
 import { status } from '@grpc/grpc-js';
+import type { Logger } from 'pino';
 import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
 import type { DescriptorLimit, DescriptorRules } from '../../../domain/limits/descriptors.ts';
 import { NEAR_LIMIT_SHARE } from '../../../domain/limits/rows.ts';
 import { UNCOUNTED } from '../../../domain/problems.ts';
+import type { ListenSettings } from '../../../http/server/server.ts';
+import type { PortTls } from '../../../http/server/tls.ts';
 import type { DescriptorObserver, LimitOutcome } from '../../../observe/metrics/metrics.ts';
 import type { DecisionDependencies } from '../../../stages/decide.ts';
-import type { BucketState } from '../../../store/store.ts';
+import type { BucketState, Store } from '../../../store/store.ts';
 import { answerOf, type HeaderForm } from './answer.ts';
 import { type Decided, decidePlan, hasNoRoom } from './decide.ts';
 import type { RateLimitRequest, RateLimitResponse } from './messages.ts';
 import { InvalidRequest } from './override.ts';
 import { type Plan, planOf } from './plan.ts';
 
-/** What the service depends on. */
-export interface ServiceDependencies extends Pick<DecisionDependencies, 'store' | 'onStoreFailure'> {
+/** What the service and its port depend on. */
+export interface EnvoyDependencies {
+  readonly store: Store;
+  readonly onStoreFailure: DecisionDependencies['onStoreFailure'];
   readonly observer: DescriptorObserver;
+  readonly log: Logger;
+  readonly listen: ListenSettings;
+  /** TLS of this port; undefined to serve without. */
+  readonly tls: PortTls | undefined;
   /** The rules in force. */
   rules(): DescriptorRules;
+  isDraining(): boolean;
 }
 
-export interface ServiceSettings {
+export interface EnvoySettings {
+  /** Addresses or CIDR ranges of the proxies that may ask. */
+  readonly trusted: readonly string[];
   readonly headers: HeaderForm;
   readonly keyPrefix: string;
 }
@@ -32,10 +44,10 @@ export interface CallError {
 
 /** ShouldRateLimit. Synchronous if the store is. */
 export class RateLimitService {
-  readonly #dependencies: ServiceDependencies;
-  readonly #settings: ServiceSettings;
+  readonly #dependencies: EnvoyDependencies;
+  readonly #settings: EnvoySettings;
 
-  constructor(dependencies: ServiceDependencies, settings: ServiceSettings) {
+  constructor(dependencies: EnvoyDependencies, settings: EnvoySettings) {
     this.#dependencies = dependencies;
     this.#settings = settings;
   }
