@@ -1,11 +1,10 @@
 import type { Writable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import type { Fleet, FleetReading } from '../admin/fleet/fleet.ts';
-import type { Losses } from '../admin/fleet/losses.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import type { Range } from '../admin/fleet/ranges.ts';
 import { isOf, newestFirst, type RefusedOwner, type RefusedRequest } from '../admin/fleet/refusals.ts';
-import { type FleetSnapshot, fleetSnapshot } from '../admin/fleet/snapshot.ts';
+import { type FleetSnapshot, fleetSnapshot, type Losses } from '../admin/fleet/snapshot.ts';
 import { pace } from '../domain/pace.ts';
 import type { Window } from '../observe/usage/windows.ts';
 

@@ -1,7 +1,6 @@
 import { unknownSince } from '../freshness.ts';
 import { causeOf } from './cause.ts';
 import type { FleetReading, FleetTop } from './fleet.ts';
-import { type Losses, NO_LOSSES } from './losses.ts';
 import { mergedChanges, type Pulse, quantileMs, SERIES, type Second } from './pulse.ts';
 import { RANGE_VALUES, RANGES, type Range, sumOfSeconds } from './ranges.ts';
 import { mostRecent } from './refusals.ts';
@@ -23,6 +22,28 @@ const PUBLICATION_SECONDS = 2;
 const CLOCK_SECONDS = 4;
 
 const MAX_REFUSALS = 50;
+
+/** A replica that was lost, or that lost the store. */
+export interface Loss {
+  readonly what: 'replica' | 'store';
+  /** The host name of the replica. */
+  readonly replica: string;
+  /** Unix time by the clock of Redis. */
+  readonly atMs: number;
+  /** Null until it is back. */
+  readonly backAtMs: number | null;
+}
+
+/** What was lost, and nobody has seen yet. */
+export interface Losses {
+  /** Newest first, at most 20. */
+  readonly latest: readonly Loss[];
+  readonly count: number;
+  /** The time up to which a reader has seen what was recorded. */
+  readonly untilMs: number;
+}
+
+export const NO_LOSSES: Losses = { latest: [], count: 0, untilMs: 0 };
 
 /** Adds up what the replicas published. */
 export function fleetSnapshot(

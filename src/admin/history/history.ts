@@ -4,7 +4,7 @@ import { withinMs } from '../../domain/awaitable.ts';
 import { pace } from '../../domain/pace.ts';
 import { parsed } from '../../facts/message-bounds.ts';
 import type { MessageRecord, SharedStore } from '../../store/shared-store.ts';
-import type { Losses } from '../fleet/losses.ts';
+import type { Losses } from '../fleet/snapshot.ts';
 import { asChange, onceEach, type RecordedChange } from './change.ts';
 import { isLoss, unseenLosses } from './losses.ts';
 

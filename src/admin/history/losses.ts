@@ -1,4 +1,4 @@
-import type { Losses } from '../fleet/losses.ts';
+import type { Losses } from '../fleet/snapshot.ts';
 import { ofKind, type RecordedChange } from './change.ts';
 
 /** The kind of the entry by which somebody says that they have seen what was lost. */

@@ -74,7 +74,12 @@ export class LimitParts {
     const last = this.#last.get(key);
     if (last !== undefined && last.writtenAt === writtenAt && isAlike(last.of, of)) return last.part;
     const part = limitPart({
-      ...{ replica: this.#replica, operation, cost, bucket, limit, windowSeconds },
+      replica: this.#replica,
+      operation,
+      cost,
+      bucket,
+      limit,
+      windowSeconds,
       ...(degraded !== undefined && { degraded }),
       ...(writtenAt !== undefined && { writtenAt }),
       ...(limited === undefined ? { detail: charged.refusal.detail } : sourceOf(limited)),
@@ -115,7 +120,9 @@ function isAlike(a: PendingRefusal, b: PendingRefusal): boolean {
 
 function sourceOf({ scope, counts, source, plan, untilMs }: PayerBucket) {
   return {
-    ...{ scope, counts, source },
+    scope,
+    counts,
+    source,
     ...(plan !== undefined && { plan }),
     ...(untilMs !== NEVER && { untilMs }),
   };

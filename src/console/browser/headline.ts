@@ -1,5 +1,4 @@
-import type { Loss } from '../../admin/fleet/losses.ts';
-import type { FleetSnapshot, ReplicaState } from '../../admin/fleet/snapshot.ts';
+import type { FleetSnapshot, Loss, ReplicaState } from '../../admin/fleet/snapshot.ts';
 import { counted, shownCount } from '../../domain/shown.ts';
 import { clock, duration, moment, percent } from '../format.ts';
 import { seeLosses } from './actions/see-losses.ts';

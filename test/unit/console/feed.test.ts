@@ -1,9 +1,9 @@
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
 import { Fleet } from '../../../src/admin/fleet/fleet.ts';
-import { NO_LOSSES } from '../../../src/admin/fleet/losses.ts';
 import { sumOf } from '../../../src/admin/fleet/owner-sum.ts';
 import type { Pulse } from '../../../src/admin/fleet/pulse.ts';
+import { NO_LOSSES } from '../../../src/admin/fleet/snapshot.ts';
 import { FleetFeed } from '../../../src/console/feed.ts';
 import { Blocks } from '../../../src/facts/blocks.ts';
 import { UsageBatch } from '../../../src/observe/usage/batch.ts';
