@@ -18,7 +18,7 @@ import { StaticIdentities } from './static.ts';
 interface IdentityInputs {
   readonly identities: Identities;
   readonly keys: JSONWebKeySet | undefined;
-  readonly settings: { readonly upstream: Pick<Settings['upstream'], 'url'> };
+  readonly settings: Settings;
 }
 
 /** The identity source and the directory that the `identity` section configures. */

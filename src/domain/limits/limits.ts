@@ -135,7 +135,9 @@ export function startOfMonths(
 
 /** Whose months are asked for. */
 export interface MonthsOf {
+  /** The Organization of an Account, or of a principal's Account. */
   readonly organization?: string | undefined;
+  /** The Account of a principal. */
   readonly account?: string | undefined;
   /** By the token or the directory. */
   readonly periodStartsOn?: number | undefined;

@@ -2,6 +2,7 @@
 
 import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
 import { Pool } from '../../http/client/pool.ts';
+import type { TimeLimits } from '../../http/client/request.ts';
 import type { TrustedProxies } from '../../http/message/fields/forwarded.ts';
 import type { PresentPayer, UpstreamQueue, WaitingPayer } from '../../observe/gateway-observer.ts';
 import { ShortBodies } from './short-bodies.ts';
@@ -19,15 +20,11 @@ interface Place {
   readonly host?: 'upstream' | 'preserve';
 }
 
-export interface UpstreamSettings extends Place, TurnSettings {
+export interface UpstreamSettings extends Place, TurnSettings, TimeLimits {
   readonly host: NonNullable<Place['host']>;
   readonly routes: readonly (Place & { readonly prefix: string })[];
   /** The longest body that is read before its request asks for a turn. */
   readonly bodyBufferBytes: number;
-  readonly connectTimeoutMs: number;
-  readonly headersTimeoutMs: number;
-  readonly bodyTimeoutMs: number;
-  readonly keepAliveTimeoutMs: number;
   readonly tunnelIdleTimeoutMs: number;
 }
 

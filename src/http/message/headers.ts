@@ -166,7 +166,7 @@ export function basicUser(authorization: string): string | undefined {
 export function hiddenCredentials(
   credentials: readonly CredentialField[],
   authorization: string | undefined,
-): ((name: FieldName) => boolean) | undefined {
+): FieldTest | undefined {
   if (credentials.length === 0) return undefined;
   const hidden = credentials.filter(({ forward }) => !forward);
   if (hidden.length === 0) return undefined;

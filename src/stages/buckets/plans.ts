@@ -44,10 +44,6 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
 
 /** An owner whose limits are asked for outside a request. */
 export interface OwnerPlan extends MonthsOf {
-  /** The Organization of an Account, or of a principal's Account. */
-  readonly organization?: string | undefined;
-  /** The Account of a principal. */
-  readonly account?: string | undefined;
   /** The plan that the directory names. */
   readonly plan?: string | undefined;
 }
