@@ -119,9 +119,10 @@ const PERCENT_ENCODING = 'percent-encode special characters in a password, such 
 
 function isReadableUrl(text: string): boolean {
   try {
-    const { hostname, username, password } = new URL(text);
+    const { protocol, hostname, username, password } = new URL(text);
     decodeURIComponent(username + password);
-    return hostname !== '';
+    // The query of a PostgreSQL URL can name its host or socket.
+    return hostname !== '' || protocol.startsWith('postgres');
   } catch {
     return false;
   }

@@ -11,6 +11,7 @@ export const journalSchema = section(
           'URL of the PostgreSQL database. Without it, nothing is recorded. Prefer setting it by its variable.',
         // The URL can contain a password.
         secret: true,
+        url: true,
         pattern: '^postgres(ql)?://[^\\s]+$',
         expects: 'a postgres:// URL',
       }),

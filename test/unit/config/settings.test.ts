@@ -174,6 +174,22 @@ baseUrl: ftp://x
     ]);
   });
 
+  test.each(['weir:pa#ss@db/weir', 'weir:pa%ss@db/weir', 'weir@db:99999/weir'])(
+    'a journal at postgres://%s cannot be reached',
+    (rest) => {
+      expect(problemsOf(`journal: { url: "postgres://${rest}" }`)).toEqual([
+        'weir.yaml:1: journal.url: must be a postgres:// URL, is something else, which is not shown because it is a secret: percent-encode special characters in a password, such as %23 for #',
+      ]);
+    },
+  );
+
+  test.each(['postgres://weir:pa%23ss@db:5432/weir', 'postgresql:///weir?host=/run/postgresql'])(
+    'a journal may be at %s',
+    (url) => {
+      expect(read(`journal: { url: "${url}" }`).journal.url).toBe(url);
+    },
+  );
+
   test.each([
     ['store: { kind: memory\nlisten:\n  port: 80\n', 1, '{'],
     ['store: { kind: memory\n\n\n', 1, '{'],
