@@ -162,8 +162,8 @@ function keepLonger(
     found.longest = { bucket, state };
 }
 
-/** What a charge is refused by. */
-interface Denied {
+/** The bucket that a charge is refused by. */
+interface RefusingBucket {
   readonly bucket: PayerBucket;
   readonly state: BucketState;
   readonly costPoints: number;
@@ -173,7 +173,7 @@ interface Denied {
   readonly violated: readonly string[] | undefined;
 }
 
-function refusalOf(lastRefusals: Buckets['lastRefusals'], denied: Denied): Refusal {
+function refusalOf(lastRefusals: Buckets['lastRefusals'], denied: RefusingBucket): Refusal {
   const { bucket, state, costPoints, isPart } = denied;
   const { remaining } = state;
   const seconds = Math.max(1, Math.ceil(state.retryAfterUs / US_PER_SECOND));

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { load } from 'js-yaml';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { OwnUsage } from '../../src/gateway/usage/answer.ts';
+import type { OwnUsageAnswer } from '../../src/gateway/usage/answer.ts';
 import { readConfiguration } from '../../src/process/configuration.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { remainingOf, type SendOptions, startGateway, type TestGateway } from '../fixtures/gateway.ts';
@@ -23,10 +23,10 @@ async function start(options: Parameters<typeof startGateway>[0] = {}): Promise<
 }
 
 /** The answer, which has the form that the document describes. */
-async function ownUsage(gateway: TestGateway, sent: SendOptions = {}): Promise<OwnUsage> {
+async function ownUsage(gateway: TestGateway, sent: SendOptions = {}): Promise<OwnUsageAnswer> {
   const response = await gateway.send('GET', PATH, sent);
   expect(response.status).toBe(200);
-  const answer = (await response.json()) as OwnUsage;
+  const answer = (await response.json()) as OwnUsageAnswer;
   const isValid = ajv.validate('rate-limits#/components/schemas/RateLimits', answer);
   expect(isValid ? true : ajv.errorsText()).toBe(true);
   return answer;
@@ -34,7 +34,7 @@ async function ownUsage(gateway: TestGateway, sent: SendOptions = {}): Promise<O
 
 function countsIn({
   buckets,
-}: OwnUsage): Record<string, readonly [used: number | null, left: number | null]> {
+}: OwnUsageAnswer): Record<string, readonly [used: number | null, left: number | null]> {
   return Object.fromEntries(buckets.map(({ bucket, used, remaining }) => [bucket, [used, remaining]]));
 }
 
@@ -238,7 +238,7 @@ it('without the store the counts are unknown, and the header says why', async ()
   await expect.poll(async () => (await ownUsage(gateway)).degraded, { timeout: 30_000 }).toBe(true);
   const response = await gateway.send('GET', PATH);
   expect(response.headers.get('Service-RateLimit-Mode')).toBe('degraded');
-  expect(countsIn((await response.json()) as OwnUsage)['account-read']).toEqual([null, null]);
+  expect(countsIn((await response.json()) as OwnUsageAnswer)['account-read']).toEqual([null, null]);
   await redis.start();
   await expect.poll(async () => (await ownUsage(gateway)).degraded, { timeout: 30_000 }).toBe(false);
 });

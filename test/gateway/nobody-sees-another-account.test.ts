@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { OwnUsage } from '../../src/gateway/usage/answer.ts';
+import type { OwnUsageAnswer } from '../../src/gateway/usage/answer.ts';
 import { type Next, openFuzz, pick } from '../fixtures/fuzz.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 
@@ -69,7 +69,7 @@ async function look(gateway: TestGateway, sent: Sent, ledger: Ledger): Promise<v
   expect([sent, response.status === 200]).toEqual([sent, target !== undefined]);
   for (const id of IDS) if (id !== target) expect(text).not.toContain(id);
   if (target === undefined) return;
-  const { id, buckets } = JSON.parse(text) as OwnUsage;
+  const { id, buckets } = JSON.parse(text) as OwnUsageAnswer;
   expect(id).toBe(target);
   const owners: Readonly<Record<string, string | undefined>> = {
     account: target,

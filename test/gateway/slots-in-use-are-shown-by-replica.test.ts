@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { explain } from '../../src/commands/costs/explain.ts';
 import { usage } from '../../src/commands/usage.ts';
-import type { OwnUsage } from '../../src/gateway/usage/answer.ts';
+import type { OwnUsageAnswer } from '../../src/gateway/usage/answer.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { uniqueRedisStore } from '../fixtures/redis-url.ts';
@@ -52,8 +52,8 @@ it('usage at each replica has the slots of all of them, and a caller sees the su
     await expect
       .poll(() => read(gateway), SOON)
       .toMatchObject({ limit: 9, used: 4, inFlight: 4, remaining: 5, byReplica: [share(3), share(1)] });
-    const readOwn = async () => (await (await gateway.send('GET', PATH)).json()) as OwnUsage;
-    const slotsOf = ({ buckets }: OwnUsage) => buckets.find(({ bucket }) => bucket === 'in-flight');
+    const readOwn = async () => (await (await gateway.send('GET', PATH)).json()) as OwnUsageAnswer;
+    const slotsOf = ({ buckets }: OwnUsageAnswer) => buckets.find(({ bucket }) => bucket === 'in-flight');
     await expect
       .poll(async () => slotsOf(await readOwn()), SOON)
       .toMatchObject({ inFlight: 4, remaining: 5 });

@@ -8,7 +8,7 @@ import type { Store } from '../../store/store.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
 
 /** The answer, as JSON has it. docs/rate-limits.openapi.yaml describes it. */
-export type OwnUsage = Awaited<ReturnType<typeof ownUsage>>;
+export type OwnUsageAnswer = Awaited<ReturnType<typeof ownUsage>>;
 
 /**
  * The limits of a caller and its Account, and what is left of them. It has no ids but those that the caller sent: it shows

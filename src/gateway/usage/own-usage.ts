@@ -10,7 +10,7 @@ import { addGatewayFields } from '../../stages/respond.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
 import type { PortRequest, PortStage } from '../entrance.ts';
 import { AddressLimit } from './address-limit.ts';
-import { type OwnUsage as Answer, ownUsage } from './answer.ts';
+import { type OwnUsageAnswer, ownUsage } from './answer.ts';
 
 const OPERATION: Operation = { id: 'usage', kind: 'read', cost: 0, access: 'caller', listed: true };
 
@@ -71,7 +71,7 @@ export class OwnUsage {
     return 'answered';
   }
 
-  async #read({ identified, caller }: PortRequest): Promise<Answer | Refusal> {
+  async #read({ identified, caller }: PortRequest): Promise<OwnUsageAnswer | Refusal> {
     if (identified === undefined || caller === undefined) throw new TypeError('a stage was skipped');
     const { principal, directory } = identified;
     if (principal.type !== 'Person') return ownUsage(caller, undefined, this.#shared);
