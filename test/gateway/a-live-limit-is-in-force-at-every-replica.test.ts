@@ -307,6 +307,7 @@ describe('weir limit', () => {
     const failure = async (buckets: string[]) =>
       (await runHere(() => setLimit('acct_1', buckets, options))).failure;
     expect(await failure(['account-read'])).toMatch(/give a bucket and its points/);
+    expect(await failure(['account-read=5', 'account-read=6'])).toMatch(/account-read is set twice/);
     expect(await failure(['account-read=3'])).toMatch(/400: .*below the cost 10/);
     expect(await failure(['acount-read=30'])).toMatch(/did you mean "account-read"/);
     const { failure: none } = await runHere(() => unsetLimit('acct_1', undefined, options));

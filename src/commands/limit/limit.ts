@@ -23,7 +23,10 @@ export interface SetOptions extends AdminOptions, Reason {
 
 /** `weir limit set acct_big account-read=5000 --for 2h --why launch` */
 export async function setLimit(id: string, buckets: readonly string[], options: SetOptions): Promise<void> {
-  const limits = Object.fromEntries(buckets.map(readBucket));
+  const read = buckets.map(readBucket);
+  const limits = Object.fromEntries(read);
+  const [twice] = read.find(([bucket], index) => read.findIndex(([other]) => other === bucket) < index) ?? [];
+  if (twice !== undefined) throw new CommandError(`${twice} is set twice.`);
   const section = sectionOf(Object.keys(limits)[0] ?? '', await readRows(options));
   const force = options.force && { force: true };
   const body = { ...limits, for: options.for ?? '1h', ...reasonOf(options), ...force };
