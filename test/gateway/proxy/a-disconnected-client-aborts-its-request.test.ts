@@ -123,7 +123,7 @@ it('a client that leaves before the store has decided is logged with what it was
   });
   const logged = () => gateway.lines.filter((line) => line.includes('"msg":"request"'));
   await expect.poll(() => gateway.metrics()).toMatch(/^weir_store_breaker_state\{.*\} 0$/m);
-  await admin.client('PAUSE', 500, 'ALL');
+  await admin.client('PAUSE', 3_000, 'ALL');
   const client = await connectRaw(gateway.url);
   client.on('error', () => {}).write(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`);
   await new Promise((resolve) => setTimeout(resolve, 200));
