@@ -17,6 +17,10 @@ export interface Making<T extends Fact> {
   make(atMs: number, current: readonly T[]): readonly T[];
 }
 
+export interface MadeFacts<T extends Fact> extends Published {
+  readonly facts: readonly T[];
+}
+
 /** Makes facts that nobody else receives. */
 export function makeFacts<T extends Fact>(
   { make }: Making<T>,
@@ -37,7 +41,7 @@ export async function recordFacts<T extends Fact>(
   kind: FactKind<T>,
   making: Making<T>,
   known: readonly T[] = [],
-): Promise<Published & { readonly facts: readonly T[] }> {
+): Promise<MadeFacts<T>> {
   const { keys, readsRecord = false } = making;
   const nowMs = await record.nowMs();
   const facts = new Facts(kind);

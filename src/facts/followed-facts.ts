@@ -1,8 +1,8 @@
 import { withinMs } from '../domain/awaitable.ts';
 import { pace } from '../domain/pace.ts';
-import type { Channel, Published } from '../store/shared-store.ts';
+import type { Channel } from '../store/shared-store.ts';
 import { type FactEvents, FactListener, type FactSharing } from './fact-listener.ts';
-import { type Making, makeFacts, recordFacts } from './fact-record.ts';
+import { type MadeFacts, type Making, makeFacts, recordFacts } from './fact-record.ts';
 import type { Fact, KnownFacts } from './facts.ts';
 
 /** A replica starts without Redis, and receives the facts once Redis is back. */
@@ -60,7 +60,7 @@ export class FollowedFacts<T extends Fact> {
   }
 
   /** Makes facts for all other replicas. Rejects as `MessageRecord.publish` does, and if `making` throws. */
-  async make(making: Making<T>): Promise<Published & { readonly facts: readonly T[] }> {
+  async make(making: Making<T>): Promise<MadeFacts<T>> {
     const { store } = this.#sharing;
     const { kind } = this.known;
     const known = making.keys.flatMap((key) => this.known.find(key, this.nowMs) ?? []);

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from '../message/errors.ts';
 import { GrammarError } from '../message/grammar.ts';
-import type { Connector } from './connector.ts';
+import type { Connector, ReadTarget } from './connector.ts';
 import type { Pool, PooledConnection } from './pool.ts';
 import type { Repeat, Transfer, UpstreamRequest } from './request.ts';
 import { idleLimitOf, timeoutOf, type Wait } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
 import { ReadBuffer, SocketWrites } from './socket-use.ts';
-import { Upload } from './upload.ts';
+import { Upload, type UploadOwner } from './upload.ts';
 
 /** A request that a connection carries, until its response has ended. */
 interface Carried {
@@ -20,7 +20,7 @@ interface Carried {
 }
 
 /** One connection to an upstream. It carries one request at a time, and a further one only if nothing is in doubt. */
-export class Connection implements PooledConnection, Transfer {
+export class Connection implements PooledConnection, ReadTarget, Transfer, UploadOwner {
   readonly #pool: Pool;
   readonly #socket: Socket;
   readonly #writes: SocketWrites;
@@ -110,12 +110,10 @@ export class Connection implements PooledConnection, Transfer {
     if (error !== undefined) this.#fail(error, false);
   }
 
-  /** Called before the first read and after each. */
   nextBuffer(): Buffer {
     return this.#buffer.next();
   }
 
-  /** Returns false to stop reading. */
   onRead(byteCount: number, bytes: Buffer): boolean {
     this.#buffer.noteRead(byteCount);
     const carried = this.#carried;
@@ -138,7 +136,6 @@ export class Connection implements PooledConnection, Transfer {
     return !this.#isPaused;
   }
 
-  /** Some of the body was sent, or all of it. */
   onUploadProgress(): void {
     this.#sinceMs = performance.now();
   }

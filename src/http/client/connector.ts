@@ -1,6 +1,5 @@
 import { connect, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls';
-import type { Connection } from './connection.ts';
 
 /** How to speak TLS to an upstream; contents, not files. */
 export interface TlsOptions {
@@ -9,6 +8,14 @@ export interface TlsOptions {
   readonly key?: Buffer;
   readonly servername?: string;
   readonly verify: boolean;
+}
+
+/** Where the reads of one connection go. */
+export interface ReadTarget {
+  /** Called before the first read and after each. */
+  nextBuffer(): Buffer;
+  /** Returns false to stop reading. */
+  onRead(byteCount: number, bytes: Buffer): boolean;
 }
 
 /** How long a connection is silent before TCP asks whether its peer is still there. */
@@ -46,7 +53,7 @@ export class Connector {
    *
    * @param target takes what is read; without one the socket is an ordinary stream
    */
-  open(target?: Connection): Socket {
+  open(target?: ReadTarget): Socket {
     const options = {
       host: this.#address,
       port: this.#port,
@@ -71,7 +78,7 @@ export class Connector {
   }
 }
 
-function readInto(target: Connection): OnReadOpts {
+function readInto(target: ReadTarget): OnReadOpts {
   return {
     buffer: () => target.nextBuffer(),
     callback: (byteCount, bytes) => target.onRead(byteCount, bytes as Buffer),

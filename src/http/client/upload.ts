@@ -1,14 +1,19 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { UNSENDABLE, UpstreamError } from '../message/errors.ts';
-import type { Connection } from './connection.ts';
+
+export interface UploadOwner {
+  /** Some of the body was sent, or all of it. */
+  onUploadProgress(): void;
+  onUploadError(error: Error): void;
+}
 
 /** Sends the body of one request as fast as the slower of its source and the socket. */
 export class Upload {
   readonly #socket: Socket;
   readonly #head: string;
   readonly #body: Readable;
-  readonly #owner: Connection;
+  readonly #owner: UploadOwner;
   readonly #isChunked: boolean;
   /** Bytes of the stated length that have yet to come. */
   #left: number;
@@ -22,7 +27,7 @@ export class Upload {
    * @param head the request's head as it is sent
    * @param length undefined for a chunked body
    */
-  constructor(socket: Socket, head: string, body: Readable, length: number | undefined, owner: Connection) {
+  constructor(socket: Socket, head: string, body: Readable, length: number | undefined, owner: UploadOwner) {
     this.#socket = socket;
     this.#head = head;
     this.#body = body;

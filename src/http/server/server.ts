@@ -1,6 +1,7 @@
 /** The server that clients connect to, with its limits and time-outs. */
 import { createServer as createHttpServer, METHODS, type Server } from 'node:http';
 import Fastify, { type FastifyInstance, type FastifyServerOptions, type RawServerDefault } from 'fastify';
+import type { HeadLimits } from '../message/head/read-fields.ts';
 import { ClientConnections, type ConnectionLimit } from './client-connections.ts';
 import { ClientRequest } from './node/client-request.ts';
 import { turnOf } from './node/exchange.ts';
@@ -9,12 +10,6 @@ import { ParserFeeds, type Serve } from './node/request-feed.ts';
 import type { StallLimits } from './stalls.ts';
 import type { PortTls } from './tls.ts';
 import { handleClientError, refuseUnread, type UnreadAnswer } from './unreadable.ts';
-
-/** Which heads are read at all. */
-export interface HeadLimits {
-  readonly maxHeaderBytes: number;
-  readonly maxHeaderFields: number;
-}
 
 export interface ListenSettings extends StallLimits, HeadLimits {
   readonly trustedProxies: readonly string[];

@@ -5,6 +5,7 @@ import type { Configuration } from '../configuration.ts';
 import type { Collected } from './collect.ts';
 import type { Reported } from './reported.ts';
 import type { RunningFleet } from './run-fleet.ts';
+
 /** The server of the admin port, which does not listen yet. */
 export function adminServerOf(
   { settings, files }: Configuration,

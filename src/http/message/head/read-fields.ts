@@ -14,6 +14,12 @@ export const MAX_FIELDS = 1_000;
 /** 15 digits: the largest number of bytes that is exact in JavaScript has 16. */
 const LENGTH = /^\d{1,15}$/;
 
+/** Which heads are read at all. */
+export interface HeadLimits {
+  readonly maxHeaderBytes: number;
+  readonly maxHeaderFields: number;
+}
+
 /** Bytes, and the text that they are in latin1. */
 export interface Head {
   readonly bytes: Buffer;

@@ -1,8 +1,7 @@
 import type { FieldValues } from '../../../domain/field-name.ts';
 import { GrammarError } from '../../message/grammar.ts';
 import type { FieldSection, RequestHead } from '../../message/head/field-section.ts';
-import { type Head, readFields } from '../../message/head/read-fields.ts';
-import type { HeadLimits } from '../server.ts';
+import { type Head, type HeadLimits, readFields } from '../../message/head/read-fields.ts';
 
 /** The head of a plain request. No field occurs twice. */
 export class PlainHead implements RequestHead {

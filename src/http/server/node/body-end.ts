@@ -3,7 +3,7 @@ import type { Refusal } from '../../../domain/problems.ts';
 import { ChunkedDecoder } from '../../message/chunked-decoder.ts';
 import { tooManyFields } from '../../message/fields/inspect.ts';
 import { GrammarError } from '../../message/grammar.ts';
-import type { HeadLimits } from '../server.ts';
+import type { HeadLimits } from '../../message/head/read-fields.ts';
 import { NOT_HTTP } from '../unreadable.ts';
 
 /** What of some bytes belongs to a body, and is to be parsed. */

@@ -7,8 +7,8 @@ import type { Socket } from 'node:net';
 import type { Refusal } from '../../../domain/problems.ts';
 import { countBuffer } from '../../message/buffer-garbage.ts';
 import { tooManyFields } from '../../message/fields/inspect.ts';
+import type { HeadLimits } from '../../message/head/read-fields.ts';
 import type { ClientConnection, Reader } from '../client-connection.ts';
-import type { ListenSettings } from '../server.ts';
 import { breakTurn, NOT_HTTP } from '../unreadable.ts';
 import { type BodyEnd, bodyEndOf } from './body-end.ts';
 import { ClientRequest } from './client-request.ts';
@@ -17,6 +17,10 @@ import { NodeTurn } from './node-turn.ts';
 
 /** Serves a request of Node's server. */
 export type Serve = (request: ClientRequest, response: ServerResponse) => void;
+
+interface FeedLimits extends HeadLimits {
+  readonly keepAliveTimeoutMs: number;
+}
 
 /** The feeds of a server's parsers. */
 export class ParserFeeds {
@@ -41,7 +45,7 @@ export class ParserFeeds {
   }
 
   /** Has a connection read by the parser that Node's server has just given it. */
-  feed(connection: ClientConnection, limits: ListenSettings): Reader {
+  feed(connection: ClientConnection, limits: FeedLimits): Reader {
     const { socket } = connection;
     const [parse, ...others] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     if (parse === undefined || others.length > 0) throw new TypeError('the socket has not one reader');
@@ -68,7 +72,7 @@ export class ParserFeeds {
 class RequestFeed implements Reader {
   readonly #connection: ClientConnection;
   readonly #socket: Socket;
-  readonly #limits: ListenSettings;
+  readonly #limits: FeedLimits;
   readonly #parse: (bytes: Buffer) => void;
   #head: HeadScanner;
   /** Undefined between requests, and while a head arrives. */
@@ -83,7 +87,7 @@ class RequestFeed implements Reader {
   /** Undefined before the first request, which Node's server times. */
   #idleSinceMs: number | undefined;
 
-  constructor(connection: ClientConnection, limits: ListenSettings, parse: (bytes: Buffer) => void) {
+  constructor(connection: ClientConnection, limits: FeedLimits, parse: (bytes: Buffer) => void) {
     this.#connection = connection;
     this.#socket = connection.socket;
     this.#limits = limits;
