@@ -13,24 +13,17 @@ export interface PastOptions extends AdminOptions {
 
 /** `weir usage ID --period`: what an owner used in a past period, by day, operation and limit. The owner is in the first scope with counts. */
 export async function pastUsage(
-  {
-    scopes,
-    id,
-    period,
-  }: { readonly scopes: readonly ScopeName[]; readonly id: string; readonly period: string },
+  scopes: readonly ScopeName[],
+  id: string,
+  period: string,
   options: PastOptions,
 ): Promise<void> {
   const { timeZone = 'UTC', startsOn = '1', csv = false, json = false } = options;
   const query = new URLSearchParams({ period, timeZone, startsOn });
-  let past: PastUsage | undefined;
-  for (const scope of scopes) {
+  const past = await firstWithCounts(scopes, async (scope) => {
     const path = `/usage/${scopeNamed(scope).plural}/${encodeURIComponent(id)}?${query}`;
-    const answer = (await askAdmin(options, path)) as PastUsage;
-    past ??= answer;
-    if (answer.days.length === 0) continue;
-    past = answer;
-    break;
-  }
+    return (await askAdmin(options, path)) as PastUsage;
+  });
   if (past === undefined) return;
   const { scope, from, to, days } = past;
   const owner = scopes.length === 1 ? `${scope} ${id}` : id;
@@ -38,6 +31,20 @@ export async function pastUsage(
   else if (csv) process.stdout.write(csvHead + days.map((day) => csvLine({ scope, id, ...day })).join(''));
   else if (days.length === 0) print(`The journal has nothing of ${owner} from ${from} to ${to}.`);
   else print(...linesOf(past));
+}
+
+/** If no scope has counts, the answer of the first one. */
+async function firstWithCounts(
+  scopes: readonly ScopeName[],
+  read: (scope: ScopeName) => Promise<PastUsage>,
+): Promise<PastUsage | undefined> {
+  let first: PastUsage | undefined;
+  for (const scope of scopes) {
+    const past = await read(scope);
+    if (past.days.length > 0) return past;
+    first ??= past;
+  }
+  return first;
 }
 
 const COUNTS = ['points', 'requests', 'refused'] as const;

@@ -4,9 +4,9 @@ import { inFlightText } from '../console/format.ts';
 import { exactDuration, roundedDuration } from '../domain/duration.ts';
 import { unitOf } from '../domain/limits/rows.ts';
 import { isScopeName, SCOPE_NAMES, SCOPES, type ScopeName } from '../domain/limits/scopes.ts';
+import { looksLikeAddress } from '../domain/network.ts';
 import { CommandError } from '../process/failure.ts';
 import { AdminRefusal, askAdmin } from './admin-client.ts';
-import { looksLikeAddress } from './limit/block.ts';
 import { textOf } from './limit/limit.ts';
 import { type PastOptions, pastUsage } from './past-usage.ts';
 import { print, printJson } from './print.ts';
@@ -27,7 +27,7 @@ export async function usage(id: string, options: UsageOptions): Promise<void> {
     throw new CommandError(`--scope takes ${SCOPE_NAMES.join(', ')}.`);
   if (period !== undefined) {
     const fitting = SCOPE_NAMES.filter((one) => (one === 'address') === looksLikeAddress(id));
-    await pastUsage({ scopes: scope === undefined ? fitting : [scope], id, period }, options);
+    await pastUsage(scope === undefined ? fitting : [scope], id, period, options);
     return;
   }
   if (options.csv === true) throw new CommandError('--csv takes a --period, such as --period 2026-11.');

@@ -44,6 +44,14 @@ export function rangeOf(text: string): string | undefined {
   return bits === 32 && family === 4 ? address : `${rangeBase(address, bits)}/${bits}`;
 }
 
+/** Whether a text is meant as an address or a range, though it may be mistyped, such as `10.0.0.300`. */
+export function looksLikeAddress(id: string): boolean {
+  const [address = ''] = id.split('/', 1);
+  return (
+    /^\d+\.\d+\.\d+\.\d+$/.test(address) || (/^[\da-f:.]+$/i.test(address) && address.split(':').length > 2)
+  );
+}
+
 /** The leading bits of an address or range, as numbers of 32 bits: one for IPv4, two for IPv6, none for anything else. */
 export function leadingBits(network: string): readonly number[] {
   const [address = ''] = network.split('/', 1);

@@ -1,5 +1,5 @@
 import type { ShownBlock } from '../../admin/facts/block-api.ts';
-import { rangeOf } from '../../domain/network.ts';
+import { looksLikeAddress, rangeOf } from '../../domain/network.ts';
 import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../facts/blocks.ts';
 import { CommandError } from '../../process/failure.ts';
 import { askAdmin } from '../admin-client.ts';
@@ -32,14 +32,6 @@ export async function unblock(id: string, options: BlockOptions): Promise<void> 
     const { notes = [] } = (await askAdmin(options, path, { method: 'DELETE' })) as ShownBlock;
     print(`${one.scope} ${one.id} is no longer blocked.`, ...notes);
   }
-}
-
-/** Also of a mistyped one, such as `10.0.0.300`: the gateway says what is wrong. */
-export function looksLikeAddress(id: string): boolean {
-  const [address = ''] = id.split('/', 1);
-  return (
-    /^\d+\.\d+\.\d+\.\d+$/.test(address) || (/^[\da-f:.]+$/i.test(address) && address.split(':').length > 2)
-  );
 }
 
 function scopeOf({ scope }: BlockOptions): BlockScope | undefined {

@@ -23,13 +23,15 @@ export interface SetOptions extends AdminOptions, Reason {
 
 /** `weir limit set acct_big account-read=5000 --for 2h --why launch` */
 export async function setLimit(id: string, buckets: readonly string[], options: SetOptions): Promise<void> {
-  const read = buckets.map(readBucket);
-  const limits = Object.fromEntries(read);
-  const [twice] = read.find(([bucket], index) => read.findIndex(([other]) => other === bucket) < index) ?? [];
-  if (twice !== undefined) throw new CommandError(`${twice} is set twice.`);
-  const section = sectionOf(Object.keys(limits)[0] ?? '', await readRows(options));
+  const limits = new Map<string, number>();
+  for (const [bucket, points] of buckets.map(readBucket)) {
+    if (limits.has(bucket)) throw new CommandError(`${bucket} is set twice.`);
+    limits.set(bucket, points);
+  }
+  const [first = ''] = limits.keys();
+  const section = sectionOf(first, await readRows(options));
   const force = options.force && { force: true };
-  const body = { ...limits, for: options.for ?? '1h', ...reasonOf(options), ...force };
+  const body = { ...Object.fromEntries(limits), for: options.for ?? '1h', ...reasonOf(options), ...force };
   const path = `/limits/live/${section}/${encodeURIComponent(id)}`;
   const set = (await askAdmin(options, path, { method: 'PUT', body })) as readonly ShownLimit[];
   for (const limit of set) print(`Set: ${textOf(limit)}`);
