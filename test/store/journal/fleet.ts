@@ -20,8 +20,6 @@ export class Fleet {
   readonly replicas: { journal: OpenJournal; store: Store }[] = [];
   /** By the key of the bucket. */
   readonly admitted = new Map<string, number>();
-  /** Points of charges without an answer, which may have been counted, by the key of the bucket. */
-  readonly #unanswered = new Map<string, number>();
   readonly outcomes = new Map<string, number>();
   readonly recoveries: Recovered[] = [];
   readonly failures: string[] = [];
@@ -66,9 +64,9 @@ export class Fleet {
     const decision = await store.charge(charge);
     const outcome = decision.outcome === 'uncounted' ? decision.reason : decision.outcome;
     this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
-    const isUnanswered = decision.outcome === 'uncounted' && decision.reason !== 'recovering';
-    const points = isUnanswered ? this.#unanswered : outcome === 'admitted' ? this.admitted : undefined;
-    for (const { key } of charge.buckets) points?.set(key, (points.get(key) ?? 0) + cost);
+    if (outcome === 'admitted') {
+      for (const { key } of charge.buckets) this.admitted.set(key, (this.admitted.get(key) ?? 0) + cost);
+    }
     return outcome;
   }
 
@@ -117,9 +115,8 @@ export class Fleet {
   }
 
   /**
-   * Charges each owner until nothing fits, and returns what was admitted above and below the limit of each bucket. Below it, charges
-   * without an answer may have been counted. If counts are missing again meanwhile, it waits for them: two replicas may have asked for a
-   * recovery, one after the other.
+   * Charges each owner until nothing fits, and returns what was admitted above and below the limit of each bucket. If counts are missing
+   * again meanwhile, it waits for them: two replicas may have asked for a recovery, one after the other.
    */
   async exhaust(store: Store): Promise<{ over: number; forgotten: number }> {
     const exhaustOne = async (owner: number) => {
@@ -134,7 +131,7 @@ export class Fleet {
       for (const { key, limit } of this.bucketsOf(owner)) {
         const admitted = this.admitted.get(key) ?? 0;
         over += Math.max(0, admitted - limit);
-        forgotten += Math.max(0, limit - admitted - (this.#unanswered.get(key) ?? 0));
+        forgotten += Math.max(0, limit - admitted);
       }
     }
     if (over + forgotten > 0) console.error({ outcomes: this.outcomes, failures: this.failures });

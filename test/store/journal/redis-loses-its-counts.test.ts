@@ -69,7 +69,10 @@ describe.skipIf(postgresUrl === undefined)('a Redis that is', () => {
     const started = await startUnderLoad();
     const { fleet, first, second } = started;
     await lose(started);
+    const lostMs = performance.now();
     await Promise.all([fleet.counting(first), fleet.counting(second)]);
+    const seconds = (performance.now() - lostMs) / 1_000;
+    expect(seconds).toBeLessThan(5);
     await pause(LOADED_MS);
     await fleet.endLoad();
     expect(await fleet.exhaust(first)).toEqual({ over: 0, forgotten: 0 });
