@@ -177,10 +177,10 @@ export const STUDIES: readonly Study[] = [
   },
   {
     name: 'reading-costs',
-    measures: 'CPU of finding what a response of 64 KiB has cost; fails above the aim',
+    measures: 'CPU of finding what a response of 64 KiB has cost; fails above the aim; words choose bodies',
     section: ['reading-costs', 'Reading what a response has cost'],
-    rounds: [15, 3],
-    minutes: 5,
+    rounds: [40, 3],
+    minutes: 15,
     run: async (bench) => (await import('./studies/reading-costs.ts')).measureReadingCosts(bench),
   },
   {

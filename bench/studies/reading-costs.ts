@@ -4,7 +4,7 @@ import { freePort } from '../../test/fixtures/free-port.ts';
 import { startNginx } from '../contestants/nginx.ts';
 import { weir } from '../contestants/weir.ts';
 import type { Bench } from '../lab/bench.ts';
-import { costOf, median } from '../lab/turns.ts';
+import { costOf } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
 
 const BYTES = 65_536;
@@ -17,6 +17,7 @@ const word = (index: number) => ({ id: index, delta: { content: `word ${index}` 
 const many = <T>(each: (index: number) => T): T[] => Array.from({ length: 1_000 }, (_, index) => each(index));
 
 const IN_AN_ENVELOPE = 'in-an-envelope';
+const MISSING = 'missing';
 
 /** Bodies of 64 KiB. */
 const BODIES = [
@@ -42,7 +43,7 @@ const BODIES = [
       json({ data: { before: many(word).slice(500), ...USAGE, behind: many(word).slice(500), pad } }),
     ),
   },
-  { name: 'missing', text: padded((pad) => json({ data: many(word), pad })) },
+  { name: MISSING, text: padded((pad) => json({ data: many(word), pad })) },
 ];
 
 /** A field that states the cost is read without a look at the body: the rest of a settlement is the same. */
@@ -62,28 +63,27 @@ export async function measureReadingCosts(bench: Bench): Promise<readonly string
   const settings = { operations: { list, openapi: undefined }, store: { deadlineMs: 1_000 } };
   const gateway = await bench.start(weir('redis', { settings }), 'reading-costs', { upstreamPort });
   const rows: string[][] = [];
-  for (const { name: body } of BODIES) {
+  for (const { name: body } of BODIES.filter(({ name }) => bench.includes(name))) {
     bench.say(body);
     const measure = async ({ name }: { readonly name: string }, seconds = bench.seconds) => {
       const path = `/${name}/${body}`;
       const load = () => bench.strictLoad(gateway, { path, seconds, connections: CONNECTIONS });
-      return Math.round((await costOf(gateway, load)).gatewayUs);
+      return (await costOf(gateway, load)).gatewayUs;
     };
     for (const kind of KINDS) await measure(kind, bench.either(3, 1));
     const seen = await bench.inTurn(KINDS, measure);
     const [plain = [], field = [], member = []] = KINDS.map(({ name }) => seen[name]);
-    // Of neighbouring turns, because a busy machine changes its pace.
-    const share = (part: (turn: number) => number) => median(plain.map((us, turn) => part(turn) / us));
-    const reading = share((turn) => (member[turn] ?? 0) - (field[turn] ?? 0));
-    if (reading > AIM) process.exitCode = 1;
-    const settling = share((turn) => (member[turn] ?? 0) - (plain[turn] ?? 0));
-    const medians = [plain, field, member].map((figures) => median(figures).toFixed(0));
-    rows.push([body, ...medians, percent(reading), percent(AIM), percent(settling)]);
+    const reading = share(differences(member, field), plain);
+    if (reading.mean > AIM) process.exitCode = 1;
+    const settling = share(differences(member, plain), plain);
+    const means = [plain, field, member].map((figures) => mean(figures).toFixed(0));
+    rows.push([body, ...means, percent(reading), `${AIM * 100} %`, percent(settling)]);
   }
   return [
-    `Responses of 64 KiB on ${CONNECTIONS} connections, each charged to two buckets in Redis. CPU of the gateway in µs for a request: medians of ${bench.rounds} rounds in`,
-    'turn, and of the shares of neighbouring ones. Reading is what a member takes more than a field that states the cost, as a share of the request',
-    'that is not settled. The member is at the end of the first three bodies. Settling is all that the request takes more.',
+    `Responses of 64 KiB on ${CONNECTIONS} connections, each charged to two buckets in Redis. CPU of the gateway in µs for a request: means of ${bench.rounds} rounds in`,
+    'turn, with the standard error of each share. Reading is what a member takes more than a field that states the cost, as a share of the request',
+    'that is not settled. The member is at the end of the first three bodies; for the last, the field is missing too. Settling is all that the request',
+    'takes more.',
     '',
     ...table(
       ['body', 'not settled:', 'by a field:', 'by a member:', 'reading:', 'aim, at most:', 'settling:'],
@@ -98,13 +98,14 @@ async function startBodies(bench: Bench): Promise<number> {
   for (const { name: body, text } of BODIES)
     for (const { name } of KINDS) writeFileSync(join(folder, 'www', name, body), text);
   const port = await freePort();
-  const headers = `root ${folder}/www; add_header X-Cost 2;`;
+  const headers = `root ${folder}/www; add_header X-Cost $cost;`;
   bench.endWith(
     await startNginx({
       folder,
       port,
       cores: bench.cores?.load,
-      http: '',
+      // A field without a value is not sent.
+      http: `map $uri $cost { ~/${MISSING}$ ""; default 2; }`,
       server: `location ~ /events$ { ${headers} default_type text/event-stream; }`,
       location: `${headers} default_type application/json;`,
     }),
@@ -121,6 +122,26 @@ function padded(textOf: (pad: string) => string): string {
   return textOf('x'.repeat(Math.max(0, BYTES - textOf('').length)));
 }
 
-function percent(share: number): string {
-  return `${(share * 100).toFixed(0)} %`;
+function differences(ones: readonly number[], others: readonly number[]): number[] {
+  return ones.map((one, turn) => one - (others[turn] ?? 0));
+}
+
+function mean(figures: readonly number[]): number {
+  return figures.reduce((sum, figure) => sum + figure, 0) / figures.length;
+}
+
+interface Share {
+  readonly mean: number;
+  readonly error: number;
+}
+
+/** What these differences are of the whole, with the standard error. */
+function share(parts: readonly number[], whole: readonly number[]): Share {
+  const [part, all] = [mean(parts), mean(whole)];
+  const deviations = parts.map((one) => (one - part) ** 2);
+  return { mean: part / all, error: Math.sqrt(mean(deviations) / (parts.length - 1)) / all };
+}
+
+function percent({ mean, error }: Share): string {
+  return `${(mean * 100).toFixed(1)} ± ${(error * 100).toFixed(1)} %`;
 }

@@ -103,7 +103,7 @@ class StatedMember implements ResponseCost {
   #isFinished = false;
 
   constructor(pointer: JsonPointer, fields: FieldSection) {
-    const [type = ''] = valuesOf('content-type', fields);
+    const type = fields.get('content-type') ?? '';
     this.#body = EVENTS.test(type) ? new EventStream(pointer) : new JsonBody(pointer);
     const coding = codingOf(fields);
     const decoder = coding === '' ? undefined : Decoder.of(coding, (bytes) => this.#body.add(bytes, false));
@@ -136,9 +136,11 @@ class StatedMember implements ResponseCost {
   }
 }
 
+const NO_VALUES: readonly string[] = [];
 const EVENTS = /^\s*text\/event-stream\s*(?:;|$)/i;
 
 function valuesOf(name: string, fields: FieldSection): readonly string[] {
+  if (!fields.has(name)) return NO_VALUES;
   return fields.names.flatMap(({ lower }, index) => (lower === name ? [fields.valueAt(index)] : []));
 }
 
