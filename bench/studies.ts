@@ -145,7 +145,7 @@ export const STUDIES: readonly Study[] = [
       'how long counts of 1,000,000 owners are missing after Redis was emptied, and CPU of the journal; `recovery` or `cpu` chooses',
     section: ['journal', 'The journal'],
     rounds: [12, 5],
-    minutes: 7,
+    minutes: 11,
     run: async (bench) => [
       ...(bench.includes('recovery')
         ? ['', ...(await (await import('./journal/recovery.ts')).measureRecovery(bench))]

@@ -72,3 +72,30 @@ export function median(numbers: readonly number[]): number {
   const lower = sorted[Math.ceil(middle) - 1] ?? Number.NaN;
   return (upper + lower) / 2;
 }
+
+export function mean(numbers: readonly number[]): number {
+  return numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
+}
+
+/** A share with its standard error. */
+export interface Share {
+  readonly share: number;
+  readonly error: number;
+}
+
+/** How much more the ones are than the others, figures of the same turns, as a share of the whole. */
+export function moreOf(
+  ones: readonly number[],
+  others: readonly number[],
+  whole: readonly number[] = others,
+): Share {
+  const differences = ones.map((one, turn) => one - (others[turn] ?? Number.NaN));
+  const [more, all] = [mean(differences), mean(whole)];
+  const variance = mean(differences.map((difference) => (difference - more) ** 2));
+  return { share: more / all, error: Math.sqrt(variance / (differences.length - 1)) / all };
+}
+
+/** Such as `7.1 ± 4.1 %`. */
+export function shownShare({ share, error }: Share): string {
+  return `${(share * 100).toFixed(1)} ± ${(error * 100).toFixed(1)} %`;
+}

@@ -4,7 +4,7 @@ import { freePort } from '../../test/fixtures/free-port.ts';
 import { startNginx } from '../contestants/nginx.ts';
 import { weir } from '../contestants/weir.ts';
 import type { Bench } from '../lab/bench.ts';
-import { costOf } from '../lab/turns.ts';
+import { costOf, mean, moreOf, shownShare } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
 
 const BYTES = 65_536;
@@ -73,11 +73,11 @@ export async function measureReadingCosts(bench: Bench): Promise<readonly string
     for (const kind of KINDS) await measure(kind, bench.either(3, 1));
     const seen = await bench.inTurn(KINDS, measure);
     const [plain = [], field = [], member = []] = KINDS.map(({ name }) => seen[name]);
-    const reading = share(differences(member, field), plain);
-    if (reading.mean > AIM) process.exitCode = 1;
-    const settling = share(differences(member, plain), plain);
+    const reading = moreOf(member, field, plain);
+    if (reading.share > AIM) process.exitCode = 1;
+    const settling = moreOf(member, plain);
     const means = [plain, field, member].map((figures) => mean(figures).toFixed(0));
-    rows.push([body, ...means, percent(reading), `${AIM * 100} %`, percent(settling)]);
+    rows.push([body, ...means, shownShare(reading), `${AIM * 100} %`, shownShare(settling)]);
   }
   return [
     `Responses of 64 KiB on ${CONNECTIONS} connections, each charged to two buckets in Redis. CPU of the gateway in µs for a request: means of ${bench.rounds} rounds in`,
@@ -120,28 +120,4 @@ function json(value: object): string {
 /** The text with a padding that makes it as long as all are. */
 function padded(textOf: (pad: string) => string): string {
   return textOf('x'.repeat(Math.max(0, BYTES - textOf('').length)));
-}
-
-function differences(ones: readonly number[], others: readonly number[]): number[] {
-  return ones.map((one, turn) => one - (others[turn] ?? 0));
-}
-
-function mean(figures: readonly number[]): number {
-  return figures.reduce((sum, figure) => sum + figure, 0) / figures.length;
-}
-
-interface Share {
-  readonly mean: number;
-  readonly error: number;
-}
-
-/** What these differences are of the whole, with the standard error. */
-function share(parts: readonly number[], whole: readonly number[]): Share {
-  const [part, all] = [mean(parts), mean(whole)];
-  const deviations = parts.map((one) => (one - part) ** 2);
-  return { mean: part / all, error: Math.sqrt(mean(deviations) / (parts.length - 1)) / all };
-}
-
-function percent({ mean, error }: Share): string {
-  return `${(mean * 100).toFixed(1)} ± ${(error * 100).toFixed(1)} %`;
 }
