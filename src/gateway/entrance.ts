@@ -10,7 +10,7 @@ import { createUnlistedLog } from '../observe/log/events.ts';
 import { RandomTexts, traceparentFrom } from '../observe/log/traceparent.ts';
 import { runStages, type Stage } from '../stages/decide.ts';
 import { normalise } from '../stages/normalise.ts';
-import { RequestContext } from '../stages/request-context.ts';
+import { REQUEST_ID, RequestContext } from '../stages/request-context.ts';
 import type { GatewayDependencies } from './dependencies.ts';
 
 /** A request of a port. */
@@ -143,9 +143,6 @@ export function finishRequest(
   accessLog?.write(request, status, totalMs, nowMs);
   request.spans?.end(request, status, totalMs);
 }
-
-/** Contains no characters that could forge a log line. */
-const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** UUIDs of version 4 (RFC 9562 section 5.4). */
 const newRequestIds = new RandomTexts('xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx');

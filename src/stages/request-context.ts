@@ -124,6 +124,9 @@ export interface RequestSource {
   valuesOf(name: string): readonly string[];
 }
 
+/** The ids that are taken from clients. They contain no characters that could forge a log line. */
+export const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
 /**
  * One request, and what is known of it. The stages write down what they find out; the access log, the metrics and the traces read it.
  * A refusal keeps the results of earlier stages.
@@ -219,6 +222,11 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
     if (this.target === undefined) throw new TypeError('the request has not been normalised');
     return this.target;
   }
+}
+
+/** Why a request was refused, or not counted; undefined if it was neither. */
+export function reasonOf({ charged, tokenFault, refusal }: RequestContext): string | undefined {
+  return charged?.outcome === 'uncounted' ? charged.reason : (tokenFault ?? refusal?.code);
 }
 
 /** The points that a request is charged when it is admitted; 0 without an operation. */

@@ -52,6 +52,27 @@ it('a request that another replica refused is found', async () => {
   }
 });
 
+it('a request of the last minutes is found at every replica, whatever its status', async () => {
+  const store = uniqueRedisStore();
+  const gateways = [await start({ store }), await start({ store })] as const;
+  const send = (id: string, headers: Record<string, string> = {}) =>
+    gateways[0].send('GET', '/v3/things', { headers: { 'X-Request-Id': id, ...headers } });
+  await send('served-1');
+  await send('stranger-1', { Authorization: 'Bearer nobody' });
+  // A client tries again with the same id.
+  await gateways[1].send('GET', '/v3/reports', { headers: { 'X-Request-Id': 'served-1' } });
+  const textsOf = async (gateway: TestGateway, id: string) =>
+    (await found(gateway, id)).found.map(({ kind, text }) => `${kind} ${text.replace(/^\S+Z/, 'TIME')}`);
+  for (const gateway of gateways) {
+    // A replica that has just started is not known to the others yet.
+    await expect
+      .poll(() => textsOf(gateway, 'served-1'), SOON)
+      .toEqual(['request TIME reportRead: 200, for acct_1', 'request TIME listThings: 200, for acct_1']);
+    expect(await textsOf(gateway, 'stranger-1')).toEqual(['request TIME listThings: 401, unknown-token']);
+    expect(await textsOf(gateway, 'served-2')).toEqual([]);
+  }
+});
+
 it('the nearest ids are named, also by weir find, whose exit code is 1', async () => {
   const gateway = await start();
   expect((await found(gateway, 'acct_11')).nearest).toContainEqual({ kind: 'account', id: 'acct_1' });

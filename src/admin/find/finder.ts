@@ -3,6 +3,8 @@ import { nearestOf } from '../../config/reader/messages.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { rangeOf } from '../../domain/network.ts';
 import { BLOCK_SCOPES, type BlockScope } from '../../facts/blocks.ts';
+import { REQUEST_ID } from '../../stages/request-context.ts';
+import type { EndedRequest } from '../fleet/owner-report.ts';
 import type { RefusedRequest } from '../fleet/refusals.ts';
 import { shownRefusal } from '../why/shown-refusal.ts';
 import type { WhyRefused } from '../why/why.ts';
@@ -46,6 +48,8 @@ interface FindSources {
   refused(requestId: string): Promise<readonly WhyRefused[] | undefined>;
   /** Requests that any replica refused in the last minutes, for whatever reason. */
   refusals(): Promise<readonly RefusedRequest[]>;
+  /** Requests with this id that ended at any replica in the last minutes, the last one first. May take two seconds. */
+  requests(requestId: string): Promise<readonly EndedRequest[]>;
 }
 
 const LONGEST_QUERY = 256;
@@ -63,14 +67,17 @@ export class Finder {
   async find(q: string): Promise<FindResult> {
     const { owners } = this.#sources;
     const address = rangeOf(q);
-    const found = [
+    // Replicas are asked about owners and requests at the same time.
+    const ended = REQUEST_ID.test(q) ? this.#sources.requests(q) : NONE;
+    const found: Found[] = [
       ...(await owners.scopesOf(q)).map((scope) => this.#owner(scope, q)),
       ...(address === undefined
         ? []
         : [{ kind: 'address', id: address, text: addressText(address) } as const]),
       ...this.#settings(q),
-      ...(await this.#requests(q)),
+      ...(await this.#refused(q)),
     ];
+    if (found.length === 0) found.push(...(await ended).map((request) => endedRequest(q, request)));
     const nearest = found.length > 0 ? [] : this.#nearest(q);
     return { q, found, nearest, mayExist: !owners.areListed };
   }
@@ -98,7 +105,7 @@ export class Finder {
     ];
   }
 
-  async #requests(q: string): Promise<readonly Found[]> {
+  async #refused(q: string): Promise<readonly Found[]> {
     const refused = ((await this.#sources.refused(q)) ?? []).map((one) => shownRefusal(q, one));
     if (refused.length > 0)
       return refused.map(({ at, text }) => ({
@@ -131,6 +138,15 @@ export class Finder {
       ...settings.flatMap(({ kind, ids }) => nearestOf(q, ids, MOST_NEAREST).map((id) => ({ kind, id }))),
     ].slice(0, MOST_NEAREST);
   }
+}
+
+const NONE = Promise.resolve<readonly EndedRequest[]>([]);
+
+function endedRequest(id: string, { atMs, status, operation, owner, reason }: EndedRequest): Found {
+  const of = operation === null ? '' : ` ${operation}`;
+  const why = reason === null ? '' : `, ${reason}`;
+  const by = owner === null ? '' : `, for ${owner}`;
+  return { kind: 'request', id, text: `${new Date(atMs).toISOString()}${of}: ${status}${why}${by}` };
 }
 
 function addressText(address: string): string {

@@ -34,11 +34,38 @@ const report = Type.Object({
   refusals: Type.Array(refusedRequest, { maxItems: MOST_REFUSALS }),
 });
 
+/** Requests with one id that a replica names. */
+export const MOST_REQUESTS = 5;
+
+const request = Type.Object({
+  /** When it ended: Unix time in milliseconds, by the clock of Redis. */
+  atMs: timeMs,
+  status: Type.Integer({ minimum: 0, maximum: 999 }),
+  /** Null if the request was refused before it was known, as is the next one. */
+  operation: Type.Union([plainText(2_000), Type.Null()]),
+  /** An Account, or the address of a client of a public operation. */
+  owner: Type.Union([plainText(256), Type.Null()]),
+  /** Why it was refused, or not counted, as in the access log. */
+  reason: Type.Union([plainText(100), Type.Null()]),
+});
+
+/** A request that ended in the last minutes. */
+export type EndedRequest = Readonly<Static<typeof request>>;
+
 const publication = Type.Object({
   takenAtMs: timeMs,
   /** Host name of the replica. One of an earlier version does not publish it. */
   name: Type.Optional(plainText(255)),
   reports: Type.Array(report),
+  /** What it knows of the requests that somebody asks for. An earlier version does not publish it. */
+  requests: Type.Optional(
+    Type.Array(
+      Type.Object({
+        id: plainText(128),
+        found: Type.Array(request, { maxItems: MOST_REQUESTS }),
+      }),
+    ),
+  ),
 });
 
 /** What one replica publishes of the owners that somebody asks about. */
@@ -49,11 +76,23 @@ export type OwnerReport = Recent & { readonly refusals: readonly RefusedRequest[
 
 export const asPublication = matching(publication);
 
-const asked = Type.Object({ ...owner.properties, yields: Type.Optional(Type.Boolean()) });
+/** Stands where the scope of an owner does. */
+export const REQUEST = 'request';
+
+const asked = Type.Object({
+  scope: Type.Union([...owner.properties.scope.anyOf, Type.Literal(REQUEST)]),
+  id: owner.properties.id,
+  yields: Type.Optional(Type.Boolean()),
+});
 
 /** Whom a replica was asked about. It yields to others if a caller asks about itself. */
 export interface AskedOwner extends RefusedOwner {
   readonly yields?: boolean;
 }
 
-export const asOwners = matching(Type.Array(asked, { maxItems: MOST_ASKED }));
+/** What a replica was asked about: an owner, or the requests with an id. */
+export type Asked =
+  | AskedOwner
+  | { readonly scope: typeof REQUEST; readonly id: string; readonly yields?: boolean };
+
+export const asAsked = matching(Type.Array(asked, { maxItems: MOST_ASKED }));

@@ -4,19 +4,24 @@ import { pace } from '../../domain/pace.ts';
 import type { Ignored } from '../../facts/ignored.ts';
 import { parsed } from '../../facts/message-bounds.ts';
 import type { Activity, Recent } from '../../observe/usage/activity.ts';
+import type { LastRequests } from '../../observe/usage/batch.ts';
 import { newSum } from '../../observe/usage/counts.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
 import type { Board, BoardReading } from '../../store/shared-store.ts';
 import { unknownSince } from '../freshness.ts';
 import { answered, readOthers } from './boards.ts';
 import {
+  type Asked,
   type AskedOwner,
-  asOwners,
+  asAsked,
   asPublication,
+  type EndedRequest,
   MOST_ASKED,
   MOST_REFUSALS,
+  MOST_REQUESTS,
   type OwnerReport,
   type PublishedReports,
+  REQUEST,
 } from './owner-report.ts';
 import { type OwnerSum, sumOf } from './owner-sum.ts';
 import type { Refusals, RefusedOwner } from './refusals.ts';
@@ -24,7 +29,7 @@ import type { Refusals, RefusedOwner } from './refusals.ts';
 /** Replicas report on an owner for as long after somebody has asked. */
 const ASKED_MS = 5_000;
 
-/** Owners that a replica reports on at a time. */
+/** Owners, and ids of requests, that a replica reports on at a time. */
 const MOST_REPORTS = 32;
 
 /** How long a first question waits for the replicas. */
@@ -34,6 +39,7 @@ const LOOK_MS = 100;
 interface ReportSources {
   readonly activity: Activity;
   readonly refusals: Refusals;
+  readonly requests: Pick<LastRequests, 'find'>;
   /** Unix time by the clock of Redis. */
   nowMs(): number;
   readonly ignored: Ignored;
@@ -41,7 +47,7 @@ interface ReportSources {
 
 /** Where the replicas meet. */
 interface ReportBoards {
-  /** Whom a replica was asked about, while it was. */
+  /** What a replica was asked about, while it was. */
   readonly asked: Board;
   /** What each replica reports. */
   readonly reports: Board;
@@ -55,7 +61,7 @@ const IDLE: Recent = {
 };
 
 /**
- * What one owner did lately at all replicas. A replica that is asked about an owner says so on one board, and for the next seconds all
+ * What one owner did lately at all replicas, and which requests had an id. A replica that is asked about an owner says so on one board, and for the next seconds all
  * replicas put their counts of that owner on another: publishing the counts of all owners all the time would take megabytes.
  */
 export class OwnerReports {
@@ -63,8 +69,8 @@ export class OwnerReports {
   readonly #sources: ReportSources;
   readonly #boards: ReportBoards | undefined;
   readonly #ended = new AbortController();
-  /** Until when this replica asks about an owner, on the monotonic clock. */
-  readonly #asked = new Map<string, { readonly owner: AskedOwner; readonly untilMs: number }>();
+  /** Until when this replica asks about something, on the monotonic clock. */
+  readonly #asked = new Map<string, { readonly asked: Asked; readonly untilMs: number }>();
   #reading: { readonly atMs: number; readonly others: Promise<OtherReports> } | undefined;
 
   /** @param boards undefined where this process is the only replica */
@@ -84,6 +90,22 @@ export class OwnerReports {
       const sum = this.#sum(owner, others);
       const isWhole = sum.replicas === sum.ofReplicas || sum.ofReplicas === null;
       if (isWhole || !waits || performance.now() > untilMs) return sum;
+      await setTimeout(LOOK_MS);
+      this.#reading = undefined;
+    }
+  }
+
+  /** The requests with this id that ended in the last minutes at any replica, the last one first. Waits up to two seconds for the others. */
+  async requestsWith(id: string): Promise<readonly EndedRequest[]> {
+    if (this.#ask({ scope: REQUEST, id })) await answered(this.#boards?.asked.post(this.#askedText));
+    const untilMs = performance.now() + LONGEST_WAIT_MS;
+    for (;;) {
+      const others = [...((await this.#readOthers())?.values() ?? [])];
+      const answers = others.map(({ requests }) => requests?.find((one) => one.id === id)?.found);
+      if (!answers.includes(undefined) || performance.now() > untilMs) {
+        const found = [...this.#requestsWith(id), ...answers.flatMap((some) => some ?? [])];
+        return found.sort((a, b) => b.atMs - a.atMs).slice(0, MOST_REQUESTS);
+      }
       await setTimeout(LOOK_MS);
       this.#reading = undefined;
     }
@@ -125,27 +147,41 @@ export class OwnerReports {
     return { ...recent, refusals: refusals.of(owner).slice(0, MOST_REFUSALS) };
   }
 
-  /** Returns whether the other replicas do not report on this owner yet. */
-  #ask(owner: AskedOwner): boolean {
+  #requestsWith(id: string): readonly EndedRequest[] {
+    const { requests, nowMs } = this.#sources;
+    const aheadMs = nowMs() - performance.now();
+    return requests
+      .find(id, MOST_REQUESTS)
+      .map(({ endedMs, status, operation = null, account, address, reason = null }) => ({
+        atMs: Math.round(endedMs + aheadMs),
+        status,
+        operation,
+        owner: account ?? address ?? null,
+        reason,
+      }));
+  }
+
+  /** Returns whether the other replicas do not report on it yet. */
+  #ask(asked: Asked): boolean {
     const nowMs = performance.now();
     for (const [key, { untilMs }] of this.#asked) if (untilMs <= nowMs) this.#asked.delete(key);
-    const key = keyOf(owner);
-    const known = this.#asked.get(key)?.owner;
+    const key = keyOf(asked);
+    const known = this.#asked.get(key)?.asked;
     this.#asked.delete(key);
     const isWanted = known !== undefined && !known.yields;
-    this.#asked.set(key, { owner: isWanted ? known : owner, untilMs: nowMs + ASKED_MS });
+    this.#asked.set(key, { asked: isWanted ? known : asked, untilMs: nowMs + ASKED_MS });
     if (this.#asked.size > MOST_ASKED) this.#asked.delete(this.#leastWanted);
     if (known === undefined) this.#reading = undefined;
     return known === undefined;
   }
 
   #hasRoomFor(owner: RefusedOwner): boolean {
-    return this.#asked.has(keyOf(owner)) || this.#owners.length < MOST_ASKED;
+    return this.#asked.has(keyOf(owner)) || this.#askedHere.length < MOST_ASKED;
   }
 
   get #leastWanted(): string {
     const keys = [...this.#asked.keys()];
-    return keys.find((key) => this.#asked.get(key)?.owner.yields) ?? keys[0] ?? '';
+    return keys.find((key) => this.#asked.get(key)?.asked.yields) ?? keys[0] ?? '';
   }
 
   #readOthers(): Promise<OtherReports> {
@@ -171,51 +207,59 @@ export class OwnerReports {
     while (!signal.aborted) {
       // The store's own metrics and log report a Redis that does not answer.
       const reading = await answered(asked.read());
-      // Of an owner that several ask about, the last one counts.
+      // Of what several ask about, the last one counts.
       const inOrder = [...this.#askedBy(reading)].sort((a, b) => rankOf(a) - rankOf(b));
-      const owners = new Map(inOrder.map((owner) => [keyOf(owner), owner]));
-      await answered(reports.post(this.#textOf([...owners.values()])));
-      if (this.#owners.length > 0) await answered(asked.post(this.#askedText));
+      const byKey = new Map(inOrder.map((one) => [keyOf(one), one]));
+      await answered(reports.post(this.#textOf([...byKey.values()])));
+      if (this.#askedHere.length > 0) await answered(asked.post(this.#askedText));
       await setTimeout(pace.publishMs, undefined, { ref: false, signal }).catch(() => undefined);
     }
   }
 
-  /** Whom any replica asks about. */
-  *#askedBy(reading: BoardReading | undefined): Generator<AskedOwner> {
-    yield* this.#owners;
+  /** What any replica asks about. */
+  *#askedBy(reading: BoardReading | undefined): Generator<Asked> {
+    yield* this.#askedHere;
     for (const text of reading?.texts.values() ?? []) {
-      const owners = asOwners(parsed(text));
-      if (owners === undefined) this.#sources.ignored.add('form');
-      else yield* owners;
+      const asked = asAsked(parsed(text));
+      if (asked === undefined) this.#sources.ignored.add('form');
+      else yield* asked;
     }
   }
 
-  #textOf(owners: readonly RefusedOwner[]): string {
-    const reports = owners.slice(0, MOST_REPORTS).map(({ scope, id }) => {
+  #textOf(asked: readonly Asked[]): string {
+    const known = asked.slice(0, MOST_REPORTS);
+    const reports = known.filter(isOwner).map(({ scope, id }) => {
       return { owner: { scope, id }, ...this.#reportOn({ scope, id }) };
     });
-    return JSON.stringify({ takenAtMs: this.#sources.nowMs(), name: hostname(), reports });
+    const requests = known
+      .filter(({ scope }) => scope === REQUEST)
+      .map(({ id }) => ({ id, found: this.#requestsWith(id) }));
+    return JSON.stringify({ takenAtMs: this.#sources.nowMs(), name: hostname(), reports, requests });
   }
 
-  /** Whom this replica asks about. */
-  get #owners(): readonly AskedOwner[] {
+  /** What this replica asks about. */
+  get #askedHere(): readonly Asked[] {
     const nowMs = performance.now();
-    return [...this.#asked.values()].filter(({ untilMs }) => nowMs < untilMs).map(({ owner }) => owner);
+    return [...this.#asked.values()].filter(({ untilMs }) => nowMs < untilMs).map(({ asked }) => asked);
   }
 
   get #askedText(): string {
-    return JSON.stringify(this.#owners);
+    return JSON.stringify(this.#askedHere);
   }
 }
 
 /** Undefined while Redis cannot be read. */
 type OtherReports = ReadonlyMap<string, PublishedReports> | undefined;
 
+function isOwner(asked: Asked): asked is AskedOwner {
+  return asked.scope !== REQUEST;
+}
+
 /** Operators come first. */
-function rankOf({ yields }: AskedOwner): number {
+function rankOf({ yields }: Asked): number {
   return yields ? 1 : 0;
 }
 
-function keyOf({ scope, id }: RefusedOwner): string {
+function keyOf({ scope, id }: Asked): string {
   return `${scope} ${id}`;
 }

@@ -5,7 +5,12 @@ import { unixUs } from '../../domain/clock.ts';
 import { printableJson } from '../../domain/printable.ts';
 import { shownDigest } from '../../facts/revocation-message.ts';
 import type { RevokedToken } from '../../facts/revocations.ts';
-import { type Charged, costAtAdmission, type RequestContext } from '../../stages/request-context.ts';
+import {
+  type Charged,
+  costAtAdmission,
+  type RequestContext,
+  reasonOf,
+} from '../../stages/request-context.ts';
 import { traceIdOf } from './traceparent.ts';
 
 /** Takes whole lines. */
@@ -109,9 +114,10 @@ function chargedAtMember({ chargeAskedMs }: RequestContext, nowMs: number, wallM
   return `,"chargedAtUs":${unixUsText(unixUs(chargeAskedMs, nowMs, wallMs))}`;
 }
 
-function chargeMembers({ charged, refusal, tokenFault }: RequestContext): string {
+function chargeMembers(context: RequestContext): string {
+  const { charged, refusal } = context;
   let members = `,"outcome":"${charged?.outcome ?? (refusal === undefined ? 'free' : 'refused')}"`;
-  const reason = charged?.outcome === 'uncounted' ? charged.reason : (tokenFault ?? refusal?.code);
+  const reason = reasonOf(context);
   if (reason !== undefined) members += `,"reason":"${reason}"`;
   if (charged === undefined) return members;
   if (charged.plan !== undefined) members += `,"plan":"${escaped(charged.plan)}"`;

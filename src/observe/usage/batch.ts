@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { Payer } from '../../domain/caller.ts';
 import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
@@ -6,6 +7,7 @@ import {
   costAtAdmission,
   type Operation,
   type RequestContext,
+  reasonOf,
   spentBy,
 } from '../../stages/request-context.ts';
 import { addCounts, type Sum } from './counts.ts';
@@ -18,8 +20,88 @@ const MOST_COLLECTED = 2_048;
 /** Sums passed on with each request. More than one, so that steady traffic passes on all of them within the next second. */
 const PASSED_ON_PER_REQUEST = 2;
 
-/** Charges that are remembered one by one. They take 5 MB; at 1,000 requests a second they reach back two minutes. */
+/** Requests that are remembered one by one, and charges. They take 10 MB; at 1,000 requests a second they reach back two minutes. */
 const REMEMBERED = 131_072;
+
+/** A request of the last minutes. */
+export interface PastRequest {
+  /** When it ended, by `performance.now()`. */
+  readonly endedMs: number;
+  readonly status: number;
+  /** The id of its operation; undefined if it was refused before that was known. */
+  readonly operation: string | undefined;
+  /** The Account, or the address of a client of a public operation, if it was known. */
+  readonly account: string | undefined;
+  readonly address: string | undefined;
+  /** Why it was refused, or not counted, as in the access log. */
+  readonly reason: string | undefined;
+}
+
+/** The last requests of this process, by digests of their ids: an id would keep the whole head in memory that it is cut from. */
+export class LastRequests {
+  /** Two for each request. The last place is for the id that is looked for. */
+  readonly #digests = new Int32Array(2 * (REMEMBERED + 1));
+  /** No stranger knows them, so nobody can make an id that is taken for another one. */
+  readonly #seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
+  readonly #endedMs = new Float64Array(REMEMBERED);
+  readonly #statuses = new Uint16Array(REMEMBERED);
+  readonly #operations: (Operation | undefined)[] = [];
+  readonly #payers: (Payer | undefined)[] = [];
+  readonly #reasons: (string | undefined)[] = [];
+  #count = 0;
+
+  add(request: RequestContext, status: number, nowMs: number): void {
+    const place = this.#count % REMEMBERED;
+    this.#count += 1;
+    this.#digest(request.requestId, place);
+    this.#endedMs[place] = nowMs;
+    this.#statuses[place] = status;
+    this.#operations[place] = request.operation;
+    this.#payers[place] = request.caller ?? request.publicClient;
+    this.#reasons[place] = reasonOf(request);
+  }
+
+  /** The requests with this id, the last one first: clients may use an id twice. */
+  find(requestId: string, most: number): readonly PastRequest[] {
+    this.#digest(requestId, REMEMBERED);
+    const found: PastRequest[] = [];
+    const oldest = Math.max(0, this.#count - REMEMBERED);
+    for (let number = this.#count - 1; number >= oldest && found.length < most; number--) {
+      const place = number % REMEMBERED;
+      if (this.#isAlike(place, REMEMBERED)) found.push(this.#at(place));
+    }
+    return found;
+  }
+
+  /** FNV-1a, and the same with another factor. An id has at most 128 characters. */
+  #digest(requestId: string, place: number): void {
+    let [first, second] = this.#seeds;
+    for (let index = 0; index < requestId.length; index++) {
+      const code = requestId.charCodeAt(index);
+      first = Math.imul(first ^ code, 0x01000193);
+      second = Math.imul(second ^ code, 0x85ebca6b);
+    }
+    this.#digests[2 * place] = first;
+    this.#digests[2 * place + 1] = second;
+  }
+
+  #isAlike(place: number, other: number): boolean {
+    const digests = this.#digests;
+    return digests[2 * place] === digests[2 * other] && digests[2 * place + 1] === digests[2 * other + 1];
+  }
+
+  #at(place: number): PastRequest {
+    const payer = this.#payers[place];
+    return {
+      endedMs: this.#endedMs[place] ?? 0,
+      status: this.#statuses[place] ?? 0,
+      operation: this.#operations[place]?.id,
+      account: payer?.account,
+      address: payer?.address,
+      reason: this.#reasons[place],
+    };
+  }
+}
 
 /** A charge that a request has made. */
 export interface PastCharge {

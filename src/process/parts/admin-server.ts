@@ -33,6 +33,7 @@ export function adminServerOf(
       limits: () => buckets.limits,
       refused: (requestId) => why.find(requestId),
       refusals: async () => [...(await fleet.refusals()), ...refusals.all()],
+      requests: (requestId) => reports.requestsWith(requestId),
     }),
     usage: {
       buckets,

@@ -6,7 +6,7 @@ import { Refusals } from '../../admin/fleet/refusals.ts';
 import type { Why } from '../../admin/why/why.ts';
 import { Blocks } from '../../facts/blocks.ts';
 import { Activity } from '../../observe/usage/activity.ts';
-import { UsageBatch } from '../../observe/usage/batch.ts';
+import { LastRequests, UsageBatch } from '../../observe/usage/batch.ts';
 import { Talkers } from '../../observe/usage/talkers.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import type { Configuration } from '../configuration.ts';
@@ -18,6 +18,7 @@ import { runWhy } from './run-why.ts';
 /** What a replica collects for the admin port. */
 export interface Collected {
   readonly batch: UsageBatch;
+  readonly requests: LastRequests;
   readonly activity: Activity;
   readonly talkers: Talkers;
   readonly refusals: Refusals;
@@ -46,6 +47,7 @@ export function collect(
   const known = new KnownIdentities(configuration);
   return {
     batch,
+    requests: new LastRequests(),
     activity,
     talkers: new Talkers(batch),
     refusals: new Refusals(nowMs),

@@ -108,7 +108,10 @@ function runFacts(
   };
 }
 
-function observerOf({ metrics, log }: Reported, { batch, refusals, why, tries }: Collected): GatewayObserver {
+function observerOf(
+  { metrics, log }: Reported,
+  { batch, requests, refusals, why, tries }: Collected,
+): GatewayObserver {
   const events = new LimitEvents(log);
   return {
     receipt: (event) => metrics.receipt(event),
@@ -124,6 +127,7 @@ function observerOf({ metrics, log }: Reported, { batch, refusals, why, tries }:
       metrics.requestFinished(context, status, totalMs);
       const nowMs = context.startedMs + totalMs;
       batch.requestFinished(context, nowMs);
+      requests.add(context, status, nowMs);
       if (context.refusal !== undefined) {
         refusals.requestFinished(context);
         why.requestFinished(context);

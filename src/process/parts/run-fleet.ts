@@ -20,7 +20,7 @@ export interface RunningFleet {
 export function runFleet(
   settings: Settings['store'],
   reported: Reported,
-  { activity, blocks, history, refusals, talkers }: Collected,
+  { activity, blocks, history, refusals, requests, talkers }: Collected,
 ): RunningFleet {
   const { store, buckets, metrics, changes, clock, log, isReady } = reported;
   const shared = reported.sharing.store;
@@ -55,7 +55,7 @@ export function runFleet(
   const fleet = new Fleet(replica, { talkers, blocks, pulse: () => recorder.pulse(), nowMs, ignored }, board);
   const reports = new OwnerReports(
     replica,
-    { activity, refusals, nowMs, ignored },
+    { activity, refusals, requests, nowMs, ignored },
     shared && { asked: shared.openBoard('asked', replica), reports: shared.openBoard('owners', replica) },
   );
   recorder.start();

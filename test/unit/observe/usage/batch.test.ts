@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import type { Caller } from '../../../../src/domain/caller.ts';
-import { UsageBatch, type UsageSum } from '../../../../src/observe/usage/batch.ts';
+import { LastRequests, UsageBatch, type UsageSum } from '../../../../src/observe/usage/batch.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
 const requests = fc.array(
@@ -119,4 +119,21 @@ it('the sum of an Organization has each request of its Accounts once, and follow
       expect(early).toEqual([]);
     }),
   );
+});
+
+it('the last 131,072 requests are found by their ids, the last one first', () => {
+  const requests = new LastRequests();
+  const add = (requestId: string, status: number, nowMs: number) =>
+    requests.add(Object.assign(requestOf('acct_1'), { requestId }), status, nowMs);
+  add('first', 200, 1);
+  add('again', 200, 2);
+  for (let index = 0; index < 131_070; index++) add(`${index}`, 200, 3);
+  add('again', 503, 4);
+  expect(requests.find('first', 5)).toEqual([]);
+  expect(requests.find('again', 5).map(({ status, endedMs }) => [status, endedMs])).toEqual([
+    [503, 4],
+    [200, 2],
+  ]);
+  expect(requests.find('again', 1)).toMatchObject([{ status: 503, account: 'acct_1', operation: LIST.id }]);
+  expect(requests.find('niaga', 5)).toEqual([]);
 });
