@@ -52,6 +52,9 @@ const request = Type.Object({
 /** A request that ended in the last minutes. */
 export type EndedRequest = Readonly<Static<typeof request>>;
 
+/** What does not fit would keep other replicas from reading the rest. */
+export const asEndedRequest = matching(request);
+
 const publication = Type.Object({
   takenAtMs: timeMs,
   /** Host name of the replica. One of an earlier version does not publish it. */

@@ -14,6 +14,7 @@ import {
   type Asked,
   type AskedOwner,
   asAsked,
+  asEndedRequest,
   asPublication,
   type EndedRequest,
   MOST_ASKED,
@@ -152,13 +153,10 @@ export class OwnerReports {
     const aheadMs = nowMs() - performance.now();
     return requests
       .find(id, MOST_REQUESTS)
-      .map(({ endedMs, status, operation = null, account, address, reason = null }) => ({
-        atMs: Math.round(endedMs + aheadMs),
-        status,
-        operation,
-        owner: account ?? address ?? null,
-        reason,
-      }));
+      .flatMap(({ endedMs, status, operation = null, account, address, reason = null }) => {
+        const atMs = Math.round(endedMs + aheadMs);
+        return asEndedRequest({ atMs, status, operation, owner: account ?? address ?? null, reason }) ?? [];
+      });
   }
 
   /** Returns whether the other replicas do not report on it yet. */
