@@ -4,7 +4,7 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import { rangeOf } from '../../domain/network.ts';
 import { BLOCK_SCOPES, type BlockScope } from '../../facts/blocks.ts';
 import { REQUEST_ID } from '../../stages/request-context.ts';
-import type { EndedRequest } from '../fleet/owner-report.ts';
+import { type EndedRequest, MOST_REQUESTS } from '../fleet/owner-report.ts';
 import type { RefusedRequest } from '../fleet/refusals.ts';
 import { shownRefusal } from '../why/shown-refusal.ts';
 import type { WhyRefused } from '../why/why.ts';
@@ -54,7 +54,6 @@ interface FindSources {
 
 const LONGEST_QUERY = 256;
 const MOST_NEAREST = 8;
-const MOST_REQUESTS = 5;
 
 /** Finds whatever has an id. */
 export class Finder {
@@ -118,11 +117,7 @@ export class Finder {
     return refusals
       .filter(({ requestId }) => requestId === q)
       .slice(0, MOST_REQUESTS)
-      .map(({ requestId, atMs, status, operation, detail }) => ({
-        kind: 'request',
-        id: requestId,
-        text: `${new Date(atMs).toISOString()} ${operation}: ${status}, ${detail}`,
-      }));
+      .map(({ detail, ...request }) => endedRequest(q, { ...request, owner: null, reason: detail }));
   }
 
   #nearest(q: string): FindResult['nearest'] {

@@ -84,32 +84,22 @@ export class OwnerReports {
 
   /** The sum over the replicas. The first time, it waits up to two seconds for their reports if `waits`. */
   async sumOf(owner: AskedOwner, waits: boolean): Promise<OwnerSum> {
-    if (this.#ask(owner)) await answered(this.#boards?.asked.post(this.#askedText));
-    const untilMs = performance.now() + LONGEST_WAIT_MS;
-    for (;;) {
-      const others = await this.#readOthers();
+    return this.#answersTo(owner, waits, (others) => {
       const sum = this.#sum(owner, others);
-      const isWhole = sum.replicas === sum.ofReplicas || sum.ofReplicas === null;
-      if (isWhole || !waits || performance.now() > untilMs) return sum;
-      await setTimeout(LOOK_MS);
-      this.#reading = undefined;
-    }
+      return { result: sum, isWhole: sum.replicas === sum.ofReplicas || sum.ofReplicas === null };
+    });
   }
 
   /** The requests with this id that ended in the last minutes at any replica, the last one first. Waits up to two seconds for the others. */
   async requestsWith(id: string): Promise<readonly EndedRequest[]> {
-    if (this.#ask({ scope: REQUEST, id })) await answered(this.#boards?.asked.post(this.#askedText));
-    const untilMs = performance.now() + LONGEST_WAIT_MS;
-    for (;;) {
-      const others = [...((await this.#readOthers())?.values() ?? [])];
-      const answers = others.map(({ requests }) => requests?.find((one) => one.id === id)?.found);
-      if (!answers.includes(undefined) || performance.now() > untilMs) {
-        const found = [...this.#requestsWith(id), ...answers.flatMap((some) => some ?? [])];
-        return found.sort((a, b) => b.atMs - a.atMs).slice(0, MOST_REQUESTS);
-      }
-      await setTimeout(LOOK_MS);
-      this.#reading = undefined;
-    }
+    return this.#answersTo({ scope: REQUEST, id }, true, (others) => {
+      const answers = [...(others?.values() ?? [])].map(
+        ({ requests }) => requests?.find((one) => one.id === id)?.found,
+      );
+      const found = [...this.#requestsWith(id), ...answers.flatMap((some) => some ?? [])];
+      const lastFirst = found.sort((a, b) => b.atMs - a.atMs).slice(0, MOST_REQUESTS);
+      return { result: lastFirst, isWhole: !answers.includes(undefined) };
+    });
   }
 
   /**
@@ -131,6 +121,22 @@ export class OwnerReports {
   async close(): Promise<void> {
     this.#ended.abort();
     await Promise.all([this.#boards?.asked.close(), this.#boards?.reports.close()]);
+  }
+
+  /** Asks, and makes the result of what the others report: once if it does not wait, or until it is whole. */
+  async #answersTo<Result>(
+    asked: Asked,
+    waits: boolean,
+    resultOf: (others: OtherReports) => { readonly result: Result; readonly isWhole: boolean },
+  ): Promise<Result> {
+    if (this.#ask(asked)) await answered(this.#boards?.asked.post(this.#askedText));
+    const untilMs = performance.now() + LONGEST_WAIT_MS;
+    for (;;) {
+      const { result, isWhole } = resultOf(await this.#readOthers());
+      if (isWhole || !waits || performance.now() > untilMs) return result;
+      await setTimeout(LOOK_MS);
+      this.#reading = undefined;
+    }
   }
 
   #sum(owner: RefusedOwner, others: OtherReports): OwnerSum {
