@@ -5,6 +5,7 @@ import { pipeline, Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { connectRaw } from '../fixtures/raw.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 
 let gateway: TestGateway;
@@ -29,6 +30,37 @@ it('an upload of any content type arrives to the byte', async () => {
     expect(await answer.text(), type).toBe(createHash('sha256').update(body).digest('hex'));
   }
 });
+
+it.each([20_000, 70_000, 130_000, 300_000])(
+  'an upload of %i bytes that waits for its upstream does not hold up the next request of its connection',
+  async (length) => {
+    const held: (() => void)[] = [];
+    const upstream = await startUpstream(async (incoming, response) => {
+      let bytes = 0;
+      for await (const chunk of incoming) bytes += (chunk as Buffer).length;
+      if (incoming.url === '/v3/held') await new Promise<void>((resolve) => held.push(resolve));
+      response.end(`${bytes} bytes`);
+    });
+    gateway = await startGateway({ upstream, settings: { upstream: { url: upstream.url, connections: 1 } } });
+    const first = gateway.send('GET', '/v3/held');
+    await expect.poll(() => held.length).toBe(1);
+    const client = await connectRaw(gateway.url);
+    let received = '';
+    client.on('data', (bytes) => {
+      received += bytes;
+    });
+    const head = (method: string, field: string) =>
+      `${method} /v3/things HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer service\r\n${field}\r\n`;
+    client.write(`${head('PUT', `Content-Length: ${length}\r\n`)}${'b'.repeat(length)}`);
+    await expect.poll(() => gateway.metrics()).toMatch(/^weir_upstream_queued\S* 1$/m);
+    held[0]?.();
+    await first;
+    await expect.poll(() => received).toContain(`${length} bytes`);
+    client.write(head('GET', ''));
+    await expect.poll(() => received).toMatch(/\b0 bytes/);
+    client.destroy();
+  },
+);
 
 it('a download in small pieces arrives to the byte at a client that stops reading and goes on', async () => {
   const PIECE_BYTES = 4096;

@@ -54,8 +54,9 @@ export class ArrivingBody extends Readable {
       this.#waitingBytes -= part.length;
       this.#isAsked = this.push(part);
     }
-    if (this.#left === 0 && this.#waiting.length === 0) this.push(null);
-    else if (this.#waitingBytes >= KEPT_BYTES) this.#socket.pause();
+    if (this.#left > 0) {
+      if (this.#waitingBytes >= KEPT_BYTES) this.#socket.pause();
+    } else if (this.#waiting.length === 0) this.push(null);
   }
 
   override _read(): void {
