@@ -8,6 +8,8 @@ export interface Fact {
   readonly untilMs: number;
   /** Whether this only removes an earlier one. */
   readonly isRemoved?: boolean;
+  /** The host name of the replica that it was made at; undefined for `weir revoke`, and where an older version made it. */
+  readonly replica?: string;
 }
 
 /** One kind of facts: how they are named, written and read. */

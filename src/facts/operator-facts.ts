@@ -1,6 +1,6 @@
 import { type Static, type TObject, Type } from 'typebox';
 import type { Fact, FactKind } from './facts.ts';
-import { isMade, matching, parsed, reasonText, timeMs } from './message-bounds.ts';
+import { hostName, isMade, matching, parsed, reasonText, timeMs } from './message-bounds.ts';
 
 /** Who changes something, and why. */
 export interface ChangeReason {
@@ -21,6 +21,7 @@ export const OPERATOR_MEMBERS = {
   why: reasonText,
   by: reasonText,
   isRemoved: Type.Optional(Type.Boolean()),
+  replica: Type.Optional(hostName),
 };
 
 /**

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { digestOfHex } from '../domain/token-digest.ts';
 import type { FactKind } from './facts.ts';
-import { id, isMade, matching, parsed, reasonText, timeMs } from './message-bounds.ts';
+import { hostName, id, isMade, matching, parsed, reasonText, timeMs } from './message-bounds.ts';
 import type { ChangeReason } from './operator-facts.ts';
 import type { Revocation, Revoked } from './revocations.ts';
 
@@ -18,6 +18,7 @@ const asMessage = matching(
     atMs: timeMs,
     untilMs: timeMs,
     reason: Type.Optional(Type.Unknown()),
+    replica: Type.Optional(hostName),
   }),
 );
 
@@ -80,7 +81,7 @@ export function shownTarget(revoked: Revoked) {
  * An undone revocation has no `kind`, so that replicas of an older version do not apply it as a revocation. Of a revocation and an
  * undoing of the same millisecond, the revocation sorts first, so it wins.
  */
-export function writeRevocation({ revoked, atMs, untilMs, isRemoved, reason }: Revocation): string {
+export function writeRevocation({ revoked, atMs, untilMs, isRemoved, reason, replica }: Revocation): string {
   const kind = isRemoved ? { undone: revoked.kind } : { kind: revoked.kind };
   const { why, by } = reason ?? {};
   return JSON.stringify({
@@ -89,6 +90,7 @@ export function writeRevocation({ revoked, atMs, untilMs, isRemoved, reason }: R
     atMs,
     untilMs,
     reason: reason && { why, by },
+    replica,
   });
 }
 
@@ -104,7 +106,7 @@ export function readRevocation(message: string, nowMs: number): Revocation | und
   }
   const read = asMessage(parsed(message));
   if (read === undefined || !isMade(read.atMs, nowMs)) return undefined;
-  const { kind, undone, target, atMs, untilMs } = read;
+  const { kind, undone, target, atMs, untilMs, replica } = read;
   const named = kind ?? undone;
   const revoked: Revoked = named === 'principal' ? { kind: named, id: target } : readTarget(target);
   if (revoked.kind !== named) return undefined;
@@ -113,6 +115,7 @@ export function readRevocation(message: string, nowMs: number): Revocation | und
     atMs,
     untilMs,
     ...(kind === undefined ? { isRemoved: true } : {}),
+    ...(replica === undefined ? {} : { replica }),
     ...reasonOf(read.reason),
   };
 }

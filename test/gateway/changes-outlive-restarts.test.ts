@@ -1,9 +1,11 @@
+import { hostname } from 'node:os';
+import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import type { ShownChange } from '../../src/admin/history/change.ts';
 import { changes } from '../../src/commands/changes.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
-import { uniqueRedisStore } from '../fixtures/redis-url.ts';
+import { sharedRedisUrl, uniqueRedisStore } from '../fixtures/redis-url.ts';
 import { runHere } from '../fixtures/run-here.ts';
 
 const SOON = { timeout: 20_000, interval: 50 };
@@ -34,7 +36,8 @@ it('a block is listed once, at its time, by replicas that started after it as we
     (await listed(gateway)).filter(({ kind }) => kind === 'block.made');
   await expect.poll(() => ofBlock(before[1]), SOON).toHaveLength(1);
   const first = await ofBlock(before[1]);
-  expect(first).toMatchObject([{ subject: 'acct_1', text: 'account acct_1', by: 'alice', why: 'leak' }]);
+  const made = { subject: 'acct_1', text: 'account acct_1', by: 'alice', why: 'leak', replica: hostname() };
+  expect(first).toMatchObject([made]);
   const after = await start({ store });
   for (const gateway of before) await gateway.close();
   await expect
@@ -45,6 +48,38 @@ it('a block is listed once, at its time, by replicas that started after it as we
   expect(times).toEqual(times.toSorted().reverse());
   const { stdout } = await runHere(() => changes({ url: after.adminUrl, since: '1h' }));
   expect(stdout).toMatch(/block\.made +account acct_1 +leak \(alice\)/);
+});
+
+it('blocks, live limits and revocations are listed with the replica at which they were made', async () => {
+  const store = uniqueRedisStore();
+  const gateways = [await start({ store }), await start({ store })];
+  const made = { atMs: Date.now(), untilMs: Date.now() + 3_600_000 };
+  const reason = { why: 'leak', by: 'alice' };
+  const client = new Redis(sharedRedisUrl());
+  onTestFinished(() => client.disconnect());
+  const publish = (topic: string, message: object) =>
+    client.publish(`${store.keyPrefix}:1:${topic}`, JSON.stringify(message));
+  await publish('blocks', { scope: 'account', id: 'acct_1', ...made, ...reason, replica: 'weir-9' });
+  await publish('limits', {
+    bucket: 'account-read',
+    id: 'acct_1',
+    limit: 5,
+    ...made,
+    ...reason,
+    replica: 'weir-8',
+  });
+  await publish('revocations', { kind: 'principal', target: 'person_1', ...made, reason, replica: 'weir-7' });
+  for (const gateway of gateways) {
+    await expect
+      .poll(async () => (await listed(gateway)).filter(({ by }) => by === 'alice'), SOON)
+      .toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ kind: 'block.made', replica: 'weir-9' }),
+          expect.objectContaining({ kind: 'limits.changed', replica: 'weir-8' }),
+          expect.objectContaining({ kind: 'revocation.made', replica: 'weir-7' }),
+        ]),
+      );
+  }
 });
 
 it('other costs or limits that a restart brought are listed, once', async () => {

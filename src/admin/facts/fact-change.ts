@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { LOOK_SECONDS } from '../../domain/pace.ts';
 import type { Making } from '../../facts/fact-record.ts';
 import type { Fact } from '../../facts/facts.ts';
@@ -54,7 +55,7 @@ async function audited<T extends Fact>(
     keys,
     readsRecord,
     make(atMs, current) {
-      made = make(atMs, current);
+      made = make(atMs, current).map((fact) => ({ ...fact, replica: hostname() }));
       return made;
     },
   };

@@ -16,10 +16,10 @@ import { raisedLimit } from './raised-limits.ts';
 export function blockEvents(blocks: Blocks, changes: Changes): FactEvents<Block> {
   return {
     apply(block) {
-      const { scope, id, untilMs, why, by, isRemoved } = block;
+      const { scope, id, untilMs, why, by, isRemoved, replica } = block;
       if (!blocks.add(block, blocks.clock.nowMs())) return;
       const until = isRemoved ? undefined : isoOf(untilMs);
-      const members = { about: `${scope} ${id}`, scope, id, until, why, by };
+      const members = { about: `${scope} ${id}`, scope, id, until, why, by, replica };
       changes.info(members, isRemoved ? 'block.undone' : 'block.made', block.atMs);
     },
     ended({ scope, id, untilMs, why, by }) {
@@ -38,7 +38,7 @@ export function revocationEvents(
       if (!revocations.add(revocation)) return;
       observer.revoked();
       const name = revocation.isRemoved ? 'revocation.undone' : 'revocation.made';
-      changes.info(membersOf(revocation), name, revocation.atMs);
+      changes.info({ ...membersOf(revocation), replica: revocation.replica }, name, revocation.atMs);
     },
     ended: (revocation) => changes.info(membersOf(revocation), 'revocation.ended', revocation.untilMs),
     connected: (isConnected) => observer.revocationsSubscribed(isConnected),
@@ -61,7 +61,7 @@ export function liveLimitEvents(buckets: Buckets, changes: Changes): FactEvents<
 }
 
 function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
-  const { bucket, id, limit, untilMs, isRemoved, why, by } = live;
+  const { bucket, id, limit, untilMs, isRemoved, why, by, replica } = live;
   const { nowMs } = buckets;
   const before = buckets.live.of(bucket, id, nowMs);
   const isChanged = buckets.applyLive(live);
@@ -73,7 +73,7 @@ function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
   const change = isRemoved ? 'removed' : before === undefined ? 'added' : 'changed';
   const counts = { added: 0, removed: 0, changed: 0, [change]: 1 };
   const difference = [{ change, scope: row?.scope ?? null, id, bucket, from, to }];
-  changes.info({ source: 'live', why, by, ...counts, difference }, 'limits.changed', live.atMs);
+  changes.info({ source: 'live', why, by, replica, ...counts, difference }, 'limits.changed', live.atMs);
   const raised = isRemoved ? undefined : raisedLimit(live, buckets);
   if (raised !== undefined) changes.error(raised, 'live-limit.raised', live.atMs);
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { matching, plainText, timeMs } from '../../facts/message-bounds.ts';
+import { hostName, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
 import type { KeptChange } from '../../observe/log/changes.ts';
 
 /** Replicas notice a changed ConfigMap, a replica that is lost or a certificate that ends, up to this far apart. */
@@ -16,7 +16,7 @@ export const asChange = matching(
     text: plainText(300),
     by: nullable(200),
     why: nullable(200),
-    replica: nullable(255),
+    replica: Type.Union([hostName, Type.Null()]),
     instance: Type.Optional(plainText(64)),
     noticedBy: Type.Optional(plainText(64)),
     writtenMs: Type.Optional(timeMs),
@@ -68,9 +68,13 @@ export function onceEach(all: readonly RecordedChange[]): readonly RecordedChang
     latest.set(key, group);
     groups.push(group);
   }
-  return groups
-    .map(({ first, replicas }) => (replicas.size > 1 ? { ...first, replica: null } : first))
-    .reverse();
+  return groups.map(({ first, replicas }) => ({ ...first, replica: theOnlyOne(replicas) })).reverse();
+}
+
+/** An older version does not know at which replica a change was made. */
+function theOnlyOne(replicas: ReadonlySet<string | null>): string | null {
+  const [replica = null, ...others] = [...replicas].filter((one) => one !== null);
+  return others.length === 0 ? replica : null;
 }
 
 export function ofKind(changes: readonly RecordedChange[], kind: string): readonly RecordedChange[] {

@@ -61,6 +61,7 @@ interface Members {
   /** What the change is about, where it has no difference. */
   readonly about?: string;
   readonly id?: string;
+  readonly replica?: string | undefined;
 }
 
 /** A change, for those who keep it. */
@@ -73,6 +74,8 @@ export interface KeptChange {
   readonly text: string;
   readonly by: string | null;
   readonly why: string | null;
+  /** The host name of the replica that it was made at; null where none is known. */
+  readonly replica: string | null;
 }
 
 /** Writes lines, and remembers the lines that report changes. */
@@ -112,9 +115,12 @@ export class Changes {
     const change = { atMs, name, text: textOf(members), count: countOf(members) };
     this.#latest = [change, ...this.#latest].sort((a, b) => b.atMs - a.atMs).slice(0, MOST_CHANGES);
     if (this.#isEarlier(exactMs)) return;
-    const { by = null, why = null } = members;
+    const { by = null, why = null, replica = null } = members;
     const text = textOf({ ...members, by: null, why: null });
-    this.onNoticed({ atMs, kind: name, subject: subjectOf(members), text, by, why }, exactMs !== undefined);
+    this.onNoticed(
+      { atMs, kind: name, subject: subjectOf(members), text, by, why, replica },
+      exactMs !== undefined,
+    );
   }
 
   #isEarlier(exactMs = Number.POSITIVE_INFINITY): boolean {

@@ -31,7 +31,7 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported):
   const history = new History(shared, nowMs);
   const [name, instance] = [hostname(), randomUUID()];
   changes.onNoticed = (change, isExact) =>
-    history.add({ ...change, ...(isExact ? { replica: null } : { replica: name, noticedBy: instance }) });
+    history.add(isExact ? change : { ...change, replica: name, noticedBy: instance });
   const addWith: Add = (kind, text, more) =>
     history.add({ atMs: nowMs(), kind, subject: name, text, by: null, why: null, replica: name, ...more });
   const add: Add = (kind, text, more) => addWith(kind, text, { instance, ...more });

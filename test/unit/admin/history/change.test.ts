@@ -24,6 +24,9 @@ it('a change that several replicas write with its exact time is one entry', () =
   const made = change({ kind: 'block.made', replica: null });
   expect(onceEach([made, made])).toEqual([made]);
   expect(timesOf([made, { ...made, atMs: 1_001 }])).toEqual([1_001, 1_000]);
+  const known = { ...made, replica: 'weir-0' };
+  expect(onceEach([known, known])).toEqual([known]);
+  expect(onceEach([made, known])).toEqual([known]);
 });
 
 it('what several replicas notice within two minutes is one entry of none of them, at the first time', () => {
