@@ -20,6 +20,14 @@ function lasts(ms: number): number {
   return Math.ceil(ms / Math.max(1, FASTER / 2));
 }
 
+/**
+ * A time-out, which does not shrink: on a machine that is busy with tests, a turn of the event loop may take half a second, and several
+ * gateways, their Redis's proxy and their clients share one.
+ */
+function timeout(ms: number): number {
+  return FASTER > 1 ? 5 * ms : ms;
+}
+
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -59,6 +67,8 @@ export const pace = {
   /** Between two writes of tries of revoked tokens, and how long a reading of them is shared. */
   triesMs: every(2_000),
   triesReadingMs: every(1_000),
+  /** Time-out for connecting to Redis, and for a connection with an unanswered command. */
+  silenceMs: timeout(SECOND_MS),
   /** Waits between probes of a store that failed: short at first, because most outages are short. */
   probes: { firstMs: every(50), longestMs: every(250) },
   /** Waits before a settlement that a store did not answer is sent again. */

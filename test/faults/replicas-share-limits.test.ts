@@ -106,6 +106,7 @@ test.each(TRIED)(
     const counted = () => answers.some(({ isDegraded, isFlood }) => isFlood && !isDegraded);
     await expect.poll(counted, SOON).toBe(true);
     await pause(WINDOW_MS);
+    for (const gateway of gateways) await expect.poll(() => replicasSeenBy(gateway), SOON).toBe(4);
     const cutMs = performance.now();
     await cut(server, line);
     await expect.poll(() => answers.at(-1)?.isDegraded, SOON).toBe(true);

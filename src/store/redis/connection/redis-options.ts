@@ -1,4 +1,5 @@
 import type { RedisOptions } from 'ioredis';
+import { pace } from '../../../domain/pace.ts';
 import { type TlsFiles, tlsOptions } from '../../../domain/tls-files.ts';
 import './protected-mode.ts';
 
@@ -22,9 +23,6 @@ interface AccessSettings {
   readonly protocol?: 2 | 3 | undefined;
 }
 
-/** Time-out for connecting, and for a connection with an unanswered command. */
-const SILENCE_MS = 1000;
-
 /**
  * Nothing is queued, resent or retried: a charge that cannot be sent now fails now, and one whose connection broke
  * may have been counted, so it must not be sent again.
@@ -36,8 +34,8 @@ export function commonOptions(settings: AccessSettings): ConnectOptions {
     // at that moment ended the process.
     autoResubscribe: false,
     maxRetriesPerRequest: 0,
-    connectTimeout: SILENCE_MS,
-    socketTimeout: SILENCE_MS,
+    connectTimeout: pace.silenceMs,
+    socketTimeout: pace.silenceMs,
     protocol: settings.protocol ?? 3,
     // While loading, Redis replies LOADING to each command, which is more helpful than a connection that is not ready.
     enableReadyCheck: false,
