@@ -1,5 +1,6 @@
 /** Sums as the arrays of one statement. */
 import { createHash } from 'node:crypto';
+import type { BucketRecord } from '../store.ts';
 import type { Sum } from './sums.ts';
 
 const SECONDS_PER_MINUTE = 60;
@@ -9,32 +10,66 @@ const PARTS_PER_WINDOW = 100;
 const LONGEST_BYTES = 256;
 
 /**
- * The arrays of WRITE in statements.ts. They are written as texts: if pg gets arrays, it looks at each value, which takes five times as
- * long.
+ * The arrays of WRITE in statements.ts: first of the groups, then of the sums. They are written as texts: if pg gets arrays, it looks at
+ * each value, which takes five times as long.
+ *
+ * @param sums the sums of one minute and operation follow each other, as `PendingSums.take` returns them
  */
 export function columnsOf(sums: readonly Sum[]): readonly string[] {
-  const counts = sums.map(countOf);
-  const texts = (read: (sum: Sum) => string) => arrayOf(sums.map((sum) => quotedText(read(sum))));
-  const numbers = (read: (sum: Sum) => number) => arrayOf(sums.map(read));
+  const groups = new Groups();
+  const numbers = sums.map((sum) => groups.numberOf(sum));
   return [
-    texts(({ bucket }) => bucket.scope),
-    texts(({ bucket }) => bucket.owner),
-    numbers(({ minute }) => minute),
-    texts(({ bucket }) => bucket.name),
-    texts(({ operation }) => operation),
-    numbers(({ points }) => points),
-    numbers(({ requests }) => requests),
-    numbers(({ refused }) => refused),
+    ...groups.columns,
+    numbers,
+    sums.map(({ bucket }) => quotedText(bucket.owner)),
     // It is short: the parts of keys are.
-    arrayOf(sums.map(({ bucket }) => quoted(bucket.key))),
-    arrayOf(counts.map(({ start }) => start)),
-    arrayOf(counts.map(({ until }) => until)),
-    arrayOf(counts.map(({ windowSeconds }) => windowSeconds ?? 'null')),
-  ];
+    sums.map(({ bucket }) => quoted(bucket.key)),
+    sums.map(({ points }) => points),
+    sums.map(({ requests }) => requests),
+    sums.map(({ refused }) => refused),
+  ].map((values) => `{${values.join()}}`);
 }
 
-function arrayOf(values: readonly (string | number)[]): string {
-  return `{${values.join()}}`;
+/** What sums of one limit, operation and minute have in common. Few groups have most of the sums. */
+class Groups {
+  readonly columns: readonly (string | number)[][] = Array.from({ length: 7 }, () => []);
+  #minute = 0;
+  #operation = '';
+  /** The groups of this minute and operation: a bucket and the number of each. */
+  #latest: (readonly [BucketRecord, number])[] = [];
+  #count = 0;
+
+  /** The number of a sum's group, from 1. */
+  numberOf({ bucket, operation, minute }: Sum): number {
+    if (minute !== this.#minute || operation !== this.#operation) {
+      [this.#minute, this.#operation, this.#latest] = [minute, operation, []];
+    }
+    for (const [other, number] of this.#latest) if (isAlike(bucket, other)) return number;
+    return this.#begin(bucket);
+  }
+
+  #begin(bucket: BucketRecord): number {
+    const { start, until, windowSeconds } = countOf(bucket, this.#minute);
+    const texts = [bucket.scope, bucket.name, this.#operation].map(quotedText);
+    const values = [...texts, this.#minute, start, until, windowSeconds ?? 'null'];
+    for (const [index, value] of values.entries()) this.columns[index]?.push(value);
+    this.#count += 1;
+    // Owners with periods of their own are few, and a group that begins again is no error.
+    if (this.#latest.length < MOST_GROUPS) this.#latest.push([bucket, this.#count]);
+    return this.#count;
+  }
+}
+
+/** Groups that a bucket is compared with. */
+const MOST_GROUPS = 64;
+
+function isAlike(bucket: BucketRecord, other: BucketRecord): boolean {
+  return (
+    bucket.name === other.name &&
+    bucket.calendar === other.calendar &&
+    bucket.windowSeconds === other.windowSeconds &&
+    bucket.scope === other.scope
+  );
 }
 
 function quotedText(text: string): string {
@@ -46,7 +81,7 @@ function quoted(text: string): string {
 }
 
 /** The row of the present counts to which a sum is added: of a period, or of a part of a window. All times are Unix times in seconds. */
-function countOf({ bucket: { windowSeconds, calendar }, minute }: Sum) {
+function countOf({ windowSeconds, calendar }: BucketRecord, minute: number) {
   const atSeconds = minute * SECONDS_PER_MINUTE;
   if (calendar === undefined) {
     const minutes = Math.max(1, Math.floor(windowSeconds / (PARTS_PER_WINDOW * SECONDS_PER_MINUTE)));

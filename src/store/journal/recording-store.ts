@@ -55,7 +55,7 @@ export class RecordingStore implements Store {
 
   charge(charge: Charge): Awaitable<Decision> {
     const decision = this.#store.charge(charge);
-    if (!charge.buckets.some(isRecorded)) return decision;
+    if (!hasRecords(charge)) return decision;
     return andThenWith(decision, record, { charge, journal: this.#journal, clock: this.#clock });
   }
 
@@ -66,7 +66,7 @@ export class RecordingStore implements Store {
   settle(settlement: Settlement): Awaitable<Settled> {
     const settled = this.#store.settle(settlement);
     const { charge } = settlement;
-    if (!charge.buckets.some(isRecorded)) return settled;
+    if (!hasRecords(charge)) return settled;
     return andThenWith(settled, recordSettled, {
       settlement,
       charge,
@@ -87,9 +87,9 @@ export class RecordingStore implements Store {
   }
 }
 
-/** Whether the counts of a bucket are recorded. */
-function isRecorded({ record }: BucketCharge): boolean {
-  return record !== undefined;
+function hasRecords({ buckets }: Charge): boolean {
+  for (const { record } of buckets) if (record !== undefined) return true;
+  return false;
 }
 
 function record(decision: Decision, recording: Recording): Decision {

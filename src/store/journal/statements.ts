@@ -62,7 +62,8 @@ export const MIGRATIONS: readonly string[] = [
 export const CREATE_VERSION = 'create table if not exists weir_journal_version (version integer not null)';
 
 /**
- * Adds sums, unless this replica has written a batch of this sequence: $1 fleet, $2 replica, $3 sequence, then an array for each column.
+ * Adds sums, unless this replica has written a batch of this sequence: $1 fleet, $2 replica, $3 sequence, then an array for each column of
+ * the groups, and of the sums.
  * Rows are locked in one order, so that replicas that write the same rows wait for each other and never in a circle.
  */
 export const WRITE = `
@@ -72,9 +73,10 @@ export const WRITE = `
       where writers.sequence < excluded.sequence
     returning 1
   ), added as (
-    select * from unnest($4::text[], $5::text[], $6::bigint[], $7::text[], $8::text[], $9::bigint[], $10::bigint[], $11::bigint[],
-      $12::text[], $13::bigint[], $14::bigint[], $15::bigint[])
-      as added (scope, owner, minute, bucket, operation, points, requests, refused, key, start, until, window_seconds)
+    select * from unnest($4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::bigint[], $10::bigint[])
+      with ordinality as groups (scope, bucket, operation, minute, start, until, window_seconds, number)
+    join unnest($11::bigint[], $12::text[], $13::text[], $14::bigint[], $15::bigint[], $16::bigint[])
+      as sums (number, owner, key, points, requests, refused) using (number)
     where exists (select 1 from turn)
   ), counted as (
     insert into weir_journal_counts as counts (fleet, key, start, until, window_seconds, last_at, points)
