@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { openDatabase } from '../src/database/connect.ts';
 import { deleteExpired } from '../src/database/retention.ts';
 import { type Platform, startPlatform } from '../src/server.ts';
@@ -7,8 +7,6 @@ import type { PlatformOptions } from '../src/settings.ts';
 import { ACCT_1, createClient, trigger } from './fixtures/client.ts';
 import { createDatabase } from './fixtures/postgres.ts';
 import { type Receiver, startReceiver } from './fixtures/receiver.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const serverUrl = inject('postgresUrl');
 

@@ -87,7 +87,7 @@ it('three commands lead from an OpenAPI document to a 429', async () => {
   expect(await gateway.runTries()).toEqual(FIVE_THEN_429);
   expect(upstream.seen.slice(seen).map(({ url: target }) => target)).toEqual(Array(5).fill('/items/'));
   await gateway.close();
-}, 90_000);
+});
 
 it('an API without a document gets a configuration that works, with and without slashes', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
@@ -106,7 +106,7 @@ it('an API without a document gets a configuration that works, with and without 
   expect(await gateway.statusOf('/items')).toBe(200);
   expect((await gateway.runTries()).at(-1)).toBe('HTTP/1.1 429 Too Many Requests');
   await gateway.close();
-}, 90_000);
+});
 
 const QUERY = [{ name: 'limit', in: 'query', schema: { type: 'integer' } }];
 const SERVED = { ...DOCUMENT, paths: { '/items': { get: { parameters: QUERY, responses: {} } } } };
@@ -133,7 +133,7 @@ it('the document that the API serves at /openapi.json is saved, and undeclared p
   expect(await gateway.statusOf('/items?limit=x')).toBe(422);
   expect(await gateway.statusOf('/items//')).toBe(400);
   await gateway.close();
-}, 90_000);
+});
 
 it.each(['/v3/api-docs', '/api-json', '/openapi/v1.json'])(
   'one that it serves at %s leads to the same settings',
@@ -160,7 +160,7 @@ it('a document at a URL is saved, and one that cannot be downloaded is an error'
   await initWith(`${api.url}/api.yaml`);
   expect(await readFile(join(folder, 'weir.yaml'), 'utf8')).toContain('openapi: "openapi.yaml"');
   expect(await readdir(folder)).toEqual(['identities.yaml', 'limits.yaml', 'openapi.yaml', 'weir.yaml']);
-}, 90_000);
+});
 
 it('a document that cannot be used is named, and the configuration works without it', async () => {
   const initFor = async (document: object, place: string) => {
@@ -184,7 +184,7 @@ it('a document that cannot be used is named, and the configuration works without
   expect(await initFor({ ...SERVED, paths: { broken: {} } }, '/openapi.json')).toMatch(
     /openapi\.json is not used: .*a path begins with a slash/,
   );
-}, 90_000);
+});
 
 it('an upstream that does not answer is named', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
@@ -192,7 +192,7 @@ it('an upstream that does not answer is named', async () => {
   await api.close();
   const { stdout } = await runWeirHere(['init', '--upstream', api.url], {}, folder);
   expect(stdout).toContain(`${api.url} does not answer (ECONNREFUSED), so it was not asked`);
-}, 90_000);
+});
 
 /** An API that serves some paths, and a document whose `servers` has a path of its own. */
 async function initBehindServers(served: readonly string[]) {
@@ -215,7 +215,7 @@ it('costs apply to an API whose document has servers with a path that the API do
   const gateway = await runSteps(folder, stdout);
   expect(await gateway.runTries()).toEqual(FIVE_THEN_429);
   await gateway.close();
-}, 90_000);
+});
 
 it('the path of servers is kept where the API has it, and a doubt is reported', async () => {
   const kept = await initBehindServers(['/v9/items/']);
@@ -229,14 +229,14 @@ it('the path of servers is kept where the API has it, and a doubt is reported', 
       "Costs apply to /v9/items/, because of the document's servers. If requests have no /v9, set basePath",
     );
   }
-}, 90_000);
+});
 
 it('a dead upstream is said to be dead, also with a document of this folder', async () => {
   const api = await startUpstream();
   await api.close();
   const { stdout } = await init(await folderWith(DOCUMENT), api.url);
   expect(stdout).toContain(`Nothing answers at ${api.url} (ECONNREFUSED). Requests get a 503 until`);
-}, 90_000);
+});
 
 it('without a document, the loop asks for a path and begins with one that the API serves', async () => {
   const initFor = async (served: readonly string[]) => {
@@ -260,7 +260,7 @@ it('without a document, the loop asks for a path and begins with one that the AP
     .slice(1);
   const failure = await run('sh', ['-c', loop.join('\n')]).catch((error) => error.stderr);
   expect(failure).toMatch(/target: put a path of yours there, such as target=\/items/);
-}, 90_000);
+});
 
 it('weir init overwrites nothing without --force, and writes nothing for an invalid document', async () => {
   const folder = await folderWith(DOCUMENT);
@@ -279,7 +279,7 @@ it('weir init overwrites nothing without --force, and writes nothing for an inva
     stderr: expect.stringContaining('Swagger 2.0'),
   });
   expect(await readdir(invalid)).toEqual(['openapi.json']);
-}, 90_000);
+});
 
 it('a shell runs nothing of a path in what is printed', async () => {
   const path = "/x';touch$IFS$PWD/ran;'$(touch ran)`touch ran`";

@@ -171,9 +171,7 @@ async function untilSeen(gateways: readonly TestGateway[], count: number): Promi
 /** Too late for a charge, and in time for the list of replicas. */
 const SLOW = { kind: 'slow', delayMs: 40 } as const;
 
-test('a replica that starts or dies while Redis is too slow for charges changes the parts', {
-  timeout: 120_000,
-}, async () => {
+test('a replica that starts or dies while Redis is too slow for charges changes the parts', async () => {
   const { line, store } = await startStore();
   const gateways = [await startReplica(store), await startReplica(store)] as const;
   await untilSeen(gateways, 2);
@@ -195,9 +193,7 @@ test('a replica that starts or dies while Redis is too slow for charges changes 
   expect(Math.max(startedMs, goneMs)).toBeLessThan(RECOVERED_MS);
 });
 
-test('while nothing answers, the last number stays, and a replica that starts divides by the expected one', {
-  timeout: 120_000,
-}, async () => {
+test('while nothing answers, the last number stays, and a replica that starts divides by the expected one', async () => {
   const { line, store } = await startStore();
   const gateways = [await startReplica(store), await startGateway({ store, limits: LIMITS })] as const;
   await untilSeen(gateways, 2);

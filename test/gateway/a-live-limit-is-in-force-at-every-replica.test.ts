@@ -221,9 +221,7 @@ it('no page of another site can act', async () => {
 });
 
 describe('while Redis is down', () => {
-  it('live limits stay in force, none can be set, and Redis receives them again', {
-    timeout: 60_000,
-  }, async () => {
+  it('live limits stay in force, none can be set, and Redis receives them again', async () => {
     const server = await startRedisServer();
     onTestFinished(() => server.stop());
     const store = uniqueRedisStore(server.url);

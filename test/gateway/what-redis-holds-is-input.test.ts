@@ -152,9 +152,7 @@ const PATHS = ['/limits/live', '/revocations', '/fleet', '/usage/top?window=10m'
 const median = (values: readonly number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
-it('hostile messages, records and summaries end no replica, fail no request and delay nobody', {
-  timeout: 120_000,
-}, async () => {
+it('hostile messages, records and summaries end no replica, fail no request and delay nobody', async () => {
   const started = await start(2);
   const { replicas } = started;
   const { cases, next } = openFuzz(150, 30);
@@ -210,9 +208,7 @@ async function expectSeveralIgnored(adminUrl: string): Promise<void> {
   expect(above.filter((one) => one.endsWith('failed'))).toEqual([]);
 }
 
-it('a message of 20 MB is ignored without being read, published or recorded', {
-  timeout: 60_000,
-}, async () => {
+it('a message of 20 MB is ignored without being read, published or recorded', async () => {
   const { prefix, replicas } = await start(1);
   const [replica] = replicas as [WeirProcess];
   const why = 'w'.repeat(20_000_000);
@@ -236,7 +232,7 @@ it('a message of 20 MB is ignored without being read, published or recorded', {
 /** Enough for a few readings of the record. */
 const ROUNDS = 500;
 
-it('40,000 live limits are in force without blocking the replica', { timeout: 120_000 }, async () => {
+it('40,000 live limits are in force without blocking the replica', async () => {
   const { prefix, replicas } = await start(1);
   const [replica] = replicas as [WeirProcess];
   const many = Array.from({ length: 40_000 }, (_, index) =>

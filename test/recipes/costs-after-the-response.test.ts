@@ -16,7 +16,7 @@ async function start(page: string, upstreamUrl: string) {
   return { url: weir.url, used };
 }
 
-it('a language model: each answer costs its tokens, streamed or not', { timeout: 60_000 }, async () => {
+it('a language model: each answer costs its tokens, streamed or not', async () => {
   const folder = await writeFolder(recipe('language-model'));
   const model = await serve(folder, process.execPath, () => ['server.mjs']);
   const { url, used } = await start('language-model', model);

@@ -9,9 +9,7 @@ import { ALICE, answer, pointsLeft, serve, startNodeRecipe } from '../fixtures/r
 import { commandsOf, recipe, replaced, startRecipe, writeFolder } from '../fixtures/recipes.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 
-it('Express: the list of operations sets the costs, and the service sees the Account', {
-  timeout: 60_000,
-}, async () => {
+it('Express: the list of operations sets the costs, and the service sees the Account', async () => {
   const url = await startNodeRecipe('express');
   expect(await answer(url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
   expect(await answer(url, 'POST', '/items/', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
@@ -41,7 +39,7 @@ it.skipIf(!hasFastApi)(
   },
 );
 
-it('a browser app: the page reads what is left, and when to try again', { timeout: 60_000 }, async () => {
+it('a browser app: the page reads what is left, and when to try again', async () => {
   const recipePage = 'browser-app';
   const files = recipe(recipePage);
   let page = '';

@@ -3,12 +3,11 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
 
 /** Each test starts a process, which is slow on a busy machine. */
-vi.setConfig({ testTimeout: 120_000 });
 
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 

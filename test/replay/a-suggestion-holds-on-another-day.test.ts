@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import { contractRows } from '../../src/domain/limits/rows.ts';
 import { confidenceFrom, daysFor, daysToKeep } from '../../src/replay/suggest/days.ts';
@@ -9,7 +9,6 @@ import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.t
 import { runReplayCommand } from './replay-command.ts';
 
 /** The machine may be busy with other work. */
-vi.setConfig({ testTimeout: 60_000 });
 
 const DAY_MS = 86_400_000;
 

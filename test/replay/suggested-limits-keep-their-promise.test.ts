@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse.ts';
 import { contractRows } from '../../src/domain/limits/rows.ts';
 import type { LogEntry } from '../../src/replay/input/entry.ts';
@@ -11,7 +11,6 @@ import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.t
 import { runReplayCommand } from './replay-command.ts';
 
 /** The machine may be busy with other work. */
-vi.setConfig({ testTimeout: 60_000 });
 
 const MOST_REFUSED = 0.05;
 

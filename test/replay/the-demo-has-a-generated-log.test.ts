@@ -1,13 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
 /** The machine may be busy with other work. */
-vi.setConfig({ testTimeout: 60_000 });
 
 const LOG = fileURLToPath(new URL('../../src/demo/generated-access.log.gz', import.meta.url));
 

@@ -2,13 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { contrast, startChromium } from '../fixtures/chromium.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
 /** The machine may be busy with other work. */
-vi.setConfig({ testTimeout: 60_000 });
 
 /** Bursts of two Accounts for ten minutes, and one quiet Account whose name tries to be a script. */
 const REQUESTS: readonly LoggedRequest[] = Array.from({ length: 600 }, (_, second) => [
@@ -31,7 +30,7 @@ beforeAll(async () => {
   const { code, stderr } = await runReplayCommand(...args);
   expect(code, stderr).toBe(0);
   browser = await startChromium();
-}, 120_000);
+});
 afterAll(() => browser?.close());
 
 /** Opens the report; every request that it makes and every message that it logs is noted. */

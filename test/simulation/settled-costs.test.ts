@@ -66,9 +66,7 @@ test('settled charges are decided in memory as an exact log with their final cos
   );
 });
 
-test('Redis answers as the memory store does, whatever is settled, and when its clock is set back', {
-  timeout: 120_000,
-}, async () => {
+test('Redis answers as the memory store does, whatever is settled, and when its clock is set back', async () => {
   const { store, close } = await openClockedRedis({ kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5000 });
   onTestFinished(close);
   const prefix = uniquePrefix();

@@ -38,7 +38,7 @@ test('bytes of every length up to 2 KB and every type: the owner is reported, an
     ]);
     others += 4;
   }
-}, 60_000);
+});
 
 test('bytes of every length and every type in a key of slots: the same', async () => {
   const prefix = uniquePrefix();
@@ -66,7 +66,7 @@ test('bytes of every length and every type in a key of slots: the same', async (
     ]);
     await client.del(slots('other').key);
   }
-}, 60_000);
+});
 
 /** A value of a bucket in the format of lua/README.md. The newest entry comes first. */
 function packed(total: number, ...entries: readonly (readonly [atUs: number, points: number])[]): Buffer {

@@ -52,9 +52,7 @@ test('a settlement of a turn is applied behind its charges, and a closed store h
   expect((await denied).outcome).toBe('denied');
 });
 
-test('settlements wait while Redis is away, and are applied once when it is back', {
-  timeout: 60_000,
-}, async () => {
+test('settlements wait while Redis is away, and are applied once when it is back', async () => {
   const server = await startRedisServer();
   const admin = new Redis(server.port);
   const dropped: string[] = [];

@@ -108,7 +108,7 @@ test('among any charges, a wrong value changes the first decision that finds it,
     }),
     { numRuns: generatedCases(40), endOnFailure: true },
   );
-}, 60_000);
+});
 
 /** A change of a value that a release has written. */
 const damage = fc.oneof(
@@ -174,4 +174,4 @@ test('a damaged bucket harms its owner alone, and for two windows at most', asyn
     }),
     { numRuns: generatedCases(60), endOnFailure: true },
   );
-}, 60_000);
+});

@@ -122,4 +122,4 @@ it('a flood, an empty Organization, a leaked token, a doubled limit and price, a
   await expect
     .poll(() => printed(() => usage('acct_1', { url })), TEN_SECONDS)
     .toContain('The store could not be read: disconnected. What is used is unknown.');
-}, 120_000);
+});

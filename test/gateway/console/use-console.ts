@@ -40,7 +40,6 @@ export interface ConsoleTools {
  * @param end what closes it: the end of each test, or the end of the file, where its tests run at the same time
  */
 export function useConsole(end: 'test' | 'file' = 'test'): ConsoleTools {
-  vi.setConfig({ testTimeout: 60_000 });
   let browser: Browser;
   beforeAll(async () => {
     browser = await startChromium();

@@ -53,9 +53,7 @@ const operations = (cost: number, more: object = {}) => ({
   },
 });
 
-it('a deployed price is one line at each replica, one change of the fleet, and another version', {
-  timeout: 90_000,
-}, async () => {
+it('a deployed price is one line at each replica, one change of the fleet, and another version', async () => {
   const { replicas, write } = await startTwo();
   const version = async () =>
     /weir_operations_info\{sha="(\w+)"\} 1/.exec(
@@ -84,7 +82,7 @@ it('a deployed price is one line at each replica, one change of the fleet, and a
   }
 });
 
-it('deployed identities are one bounded line without tokens', { timeout: 90_000 }, async () => {
+it('deployed identities are one bounded line without tokens', async () => {
   const { replicas, write } = await startTwo();
   const [{ events, adminUrl }] = replicas;
   const many = Array.from({ length: 30 }, (_, index) => `acct_n${index}`);
@@ -111,7 +109,7 @@ it('deployed identities are one bounded line without tokens', { timeout: 90_000 
   );
 });
 
-it('what is set, revoked and blocked is a change, and so is its end', { timeout: 90_000 }, async () => {
+it('what is set, revoked and blocked is a change, and so is its end', async () => {
   const { replicas } = await startTwo();
   const [{ adminUrl }, { events }] = replicas;
   const body = { ...WHY, for: '4s' };
