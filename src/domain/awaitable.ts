@@ -1,5 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
-
 /** A value that is ready, or comes later: a Promise or a Later. */
 export type Awaitable<T> = T | PromiseLike<T>;
 
@@ -149,18 +147,10 @@ class StepWith<T, U, C> extends Later<U> {
  *
  * @param isKeepingAlive whether the process stays alive for it
  */
-export async function withinMs<T>(
-  promise: Promise<T>,
-  ms: number,
-  isKeepingAlive = true,
-): Promise<T | undefined> {
-  const ended = new AbortController();
-  const late = setTimeout(ms, undefined, { ref: isKeepingAlive, signal: ended.signal }).catch(
-    () => undefined,
-  );
-  try {
-    return await Promise.race([promise, late]);
-  } finally {
-    ended.abort();
-  }
+export function withinMs<T>(promise: Promise<T>, ms: number, isKeepingAlive = true): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms, undefined);
+    if (!isKeepingAlive) timer.unref();
+    void promise.then(resolve, reject).finally(() => clearTimeout(timer));
+  });
 }
