@@ -120,7 +120,7 @@ export class Turns {
     const visit = new Visit(guest, known ?? this.#addPayer(group, guest.payerId), nowMs);
     if (guest.isTunnel) this.#count(group, 1);
     // Those that wait already may not have the free places.
-    if (waiting === 0 && group.hasPlace && this.#isAdmissible(visit.payer)) {
+    if (waiting === 0 && group.hasPlace && this.#isAdmissible(visit.payer.present)) {
       this.#place(visit);
       // It brings a place along, which may leave one for those that wait.
       if (guest.isTunnel) this.#admit();
@@ -140,7 +140,7 @@ export class Turns {
     if (this.#waiting === 0 || visit.state !== 'present') return false;
     this.#countPresent(visit, -1);
     const payer = this.#queue.first(this.#groups);
-    const isAwaited = payer !== undefined && this.#isAdmissible(payer);
+    const isAwaited = payer !== undefined && this.#isAdmissible(payer.present);
     this.#countPresent(visit, 1);
     return isAwaited;
   }
@@ -172,12 +172,7 @@ export class Turns {
     if (maxWaiting === 0) return group.present + group.waiting < maxPresent;
     const waiting = payer?.waiting ?? 0;
     if (group.waiting < maxWaiting || waiting + 1 < this.#queue.longest(group.traffic)) return true;
-    return waiting === 0 && group.hasPlace && this.#mayEnter(payer);
-  }
-
-  /** Whether a payer may have a place now. One without requests may have any free place. */
-  #mayEnter(payer: Payer | undefined): boolean {
-    return payer === undefined ? this.#present < this.#places : this.#isAdmissible(payer);
+    return waiting === 0 && group.hasPlace && this.#isAdmissible(payer?.present ?? 0);
   }
 
   #addPayer(group: Group, id: string): Payer {
@@ -242,18 +237,24 @@ export class Turns {
     while (this.#waiting > 0) {
       const payer = this.#queue.first(this.#groups);
       const next = payer?.entries?.visits.first?.value;
-      if (payer === undefined || next === undefined || !this.#isAdmissible(payer)) return;
+      if (payer === undefined || next === undefined || !this.#isAdmissible(payer.present)) return;
       this.#unqueue(next);
       this.#place(next);
       next.guest.onTurn(performance.now() - next.sinceMs);
     }
   }
 
-  /** Whether a payer may have a place now, if it asks for one. Payers with more requests at the upstream may not, if it may not. */
-  #isAdmissible({ present }: Payer): boolean {
+  /**
+   * Whether a payer may have a place now, if it asks for one. Payers with more requests at the upstream may not, if it may not.
+   *
+   * @param present how many of its requests are at the upstream
+   */
+  #isAdmissible(present: number): boolean {
     const places = this.#places;
-    if (this.#present >= places) return false;
-    if (this.#open < openOf(places, this.#reservePercent)) return true;
+    const open = openOf(places, this.#reservePercent);
+    if (this.#open < open && this.#present < places) return true;
+    // Requests that a lowered limit has left at the upstream do not use up the reserve.
+    if (this.#present >= this.#connections || this.#present - this.#open >= places - open) return false;
     // One more payer, because the next one may be new.
     return present < Math.max(1, Math.floor(places / (this.#payers + 1)));
   }

@@ -162,6 +162,16 @@ describe('turns', () => {
     expect(present(strangers)).toBe(5);
   });
 
+  it('a lowered limit keeps the reserve for others than those whose requests it left at the upstream', () => {
+    const turns = turnsWith({ connections: 40 });
+    const busy = enter(turns, 40, 'busy');
+    turns.limitTo(10);
+    expect(present(busy)).toBe(36);
+    expect(present(enter(turns, 2, 'quiet'))).toBe(1);
+    busy[0]?.leave(turns);
+    expect(present(busy)).toBe(35);
+  });
+
   it('under a low limit, each waiting Account still has one place', () => {
     const turns = turnsWith();
     turns.limitTo(2);
