@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -42,8 +43,8 @@ class SlowestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    // Tests spend much of their time waiting for sockets and processes, so more workers than cores. CI may share its two cores.
-    maxWorkers: process.env.CI === undefined ? 6 : 4,
+    // Tests spend a third of their time waiting for sockets and processes, so two cores are busy with four workers. With more, tests time out.
+    maxWorkers: Math.max(4, availableParallelism()),
     // Tests that run side by side in one file do nothing but wait for time-outs.
     maxConcurrency: 40,
     // Loading the modules takes longer than most tests, and PGlite takes seconds: the files of one worker share them. They share no
