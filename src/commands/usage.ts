@@ -47,7 +47,7 @@ async function usageOf(
   return (await askAdmin(options, path)) as Usage;
 }
 
-/** The usage of an Account or an address, or else of the Organization or Person that has the id. */
+/** The usage of an Account or an address, or else of the Organization or principal that has the id. */
 async function usageOfId(id: string, options: UsageOptions): Promise<Usage> {
   try {
     return await usageOf(looksLikeAddress(id) ? 'address' : 'account', id, options);
@@ -55,7 +55,8 @@ async function usageOfId(id: string, options: UsageOptions): Promise<Usage> {
     if (!(error instanceof AdminRefusal) || error.status !== 404) throw error;
     const { found } = (await askAdmin(options, `/find?q=${encodeURIComponent(id)}`)) as FindResult;
     if (found.some(({ kind }) => kind === 'organization')) return usageOf('organization', id, options);
-    if (found.some(({ isPerson }) => isPerson)) return usageOf('person', id, options);
+    const principal = found.find(({ kind }) => kind === 'principal');
+    if (principal) return usageOf(principal.isPerson ? 'person' : 'service', id, options);
     throw error;
   }
 }
@@ -87,16 +88,20 @@ function linesOf({
     ...problem,
     ...blocks.map((block): Line => [{ style: 'red', text: textOf(block) }]),
     '',
-    ...tableLines([BUCKET_COLUMNS, ...buckets.map(bucketRow)]),
+    ...(buckets.length === 0
+      ? [
+          `No limit counts this ${SCOPES[scope].noun} alone. Its requests are charged to the Accounts that they are for.`,
+        ]
+      : tableLines([BUCKET_COLUMNS, ...buckets.map(bucketRow)])),
     ...buckets.flatMap(inFlightLines),
     '',
-    ...tableLines([['last', ...COUNT_COLUMNS], ...windows]),
-    '',
+    ...(windows.length === 0 ? [] : [...tableLines([['last', ...COUNT_COLUMNS], ...windows]), '']),
     ...(members.length === 0
       ? []
       : [...tableLines([['Account, last 5 to 10 minutes', ...COUNT_COLUMNS], ...members]), '']),
-    ...tableLines([['operation, last 5 to 10 minutes', ...COUNT_COLUMNS], ...spenders]),
-    '',
+    ...(windows.length === 0
+      ? []
+      : [...tableLines([['operation, last 5 to 10 minutes', ...COUNT_COLUMNS], ...spenders]), '']),
     `As of ${asOf}. Buckets count all replicas; the other figures are from ${reportedText(replicas, ofReplicas)}.`,
   ];
 }

@@ -322,3 +322,31 @@ describe('weir operations and weir check', () => {
     expect(stderr).not.toContain('/v3/a/{b}');
   });
 });
+
+it('weir explain says that an Account is unknown, or that it cannot be known', async () => {
+  const unknown = await explain('GET', '/v3/things', { account: 'acct_11' });
+  expect(unknown).toMatchObject({
+    refusal: {
+      status: 403,
+      reason: 'unknown-account',
+      reasonText: expect.stringContaining('mean "acct_1"?'),
+    },
+    note: null,
+  });
+  const signed = await writeConfiguration({
+    upstreamUrl: 'http://127.0.0.1:1',
+    settings: { identity: { kind: 'jwt', jwksUrl: 'http://127.0.0.1:1/', issuer: 'x', audience: 'y' } },
+    limits: { accounts: { acct_1: { 'account-write': 50 } } },
+  });
+  const noteOn = async (account: string) =>
+    JSON.parse(
+      (await runHere(() => explainCommand('GET', '/v3/things', { config: signed, json: true, account })))
+        .stdout,
+    ).note;
+  expect(await noteOn('acct_11')).toMatch(/^whether acct_11 exists, .* unknown: only tokens name them/);
+  expect(await noteOn('acct_1')).toBeNull();
+  const { stdout } = await runHere(() =>
+    explainCommand('GET', '/v3/things', { config: signed, account: 'acct_11' }),
+  );
+  expect(stdout).toMatch(/\n {2}note +whether acct_11 exists/);
+});

@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { FindResult } from '../../src/admin/find/finder.ts';
 import { find } from '../../src/commands/find.ts';
+import { usage } from '../../src/commands/usage.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { introspectionSettings, startIssuer } from '../fixtures/issuer.ts';
 import { uniqueRedisStore } from '../fixtures/redis-url.ts';
@@ -81,6 +82,31 @@ it('the nearest ids are named, also by weir find, whose exit code is 1', async (
   const { stdout } = await runHere(() => find('org_1', { url: gateway.adminUrl }));
   expect(stdout).toMatch(/^organization\s+org_1/);
   expect((await fetch(`${gateway.adminUrl}/find?q=`)).status).toBe(400);
+});
+
+it('weir usage shows the limits of any principal that has the id', async () => {
+  const gateway = await start({
+    limits: {
+      limits: {
+        each: { per: 'principal', requests: 9, window: '1m' },
+        robots: { per: 'service', requests: 8, window: '1m' },
+      },
+    },
+  });
+  const options = { url: gateway.adminUrl };
+  await gateway.send('GET', '/v3/things');
+  expect((await runHere(() => usage('svc_1', options))).stdout).toMatch(
+    /^service svc_1 of organization org_1\n.*\neach +9 requests in 1 min +1 +8 .*\nrobots +8 requests in 1 min +1 +7 /s,
+  );
+  expect((await runHere(() => usage('svc_org', options))).stdout).toMatch(
+    /^service svc_org of organization org_1\n/,
+  );
+  expect((await runHere(() => usage('person_1', options))).stdout).toMatch(/^person person_1 .*\neach +9 /s);
+  const plain = await start();
+  expect((await runHere(() => usage('svc_1', { url: plain.adminUrl }))).stdout).toMatch(
+    /^service svc_1 .*\n\nNo limit counts this Service account alone\. .*\n\nAs of /,
+  );
+  expect((await runHere(() => usage('nobody', options))).failure).toContain('There is no account nobody.');
 });
 
 it.each([

@@ -120,6 +120,26 @@ it('a block, a live limit and a plan are named', async () => {
   ]);
 });
 
+it('a limit that was lowered below what had been used is said to have been used at least', async () => {
+  const gateway = await start({ store: uniqueRedisStore() });
+  for (let index = 0; index < 20; index++) await gateway.send('GET', '/v3/things');
+  const lowered = await fetch(`${gateway.adminUrl}/limits/live/accounts/acct_1`, {
+    method: 'PUT',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ why: 'test', by: 'me', for: '1h', 'account-read': 15 }),
+  });
+  expect(lowered.status).toBe(200);
+  await refuse(gateway, 'lowered');
+  expect(await refusalsOf(gateway, 'lowered')).toMatchObject([
+    {
+      text: expect.stringContaining('Account acct_1 had used at least 15 of 15 points in 1 min'),
+      used: 15,
+      filledBy: [{ operation: 'listThings', points: 20 }],
+      unknown: 0,
+    },
+  ]);
+});
+
 it('without a shared store the process explains its own refusals, and other ids are unknown', async () => {
   const gateway = await start();
   for (let index = 0; index < 20; index++) await gateway.send('GET', '/v3/things');

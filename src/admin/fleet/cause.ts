@@ -17,9 +17,10 @@ export function causeOf(
   refused: number,
   refusals: readonly RefusedRequest[],
 ) {
-  const total = sumOf(accounts);
-  // The rest is of addresses, which are not ranked.
-  if (refused > 2 * total) return undefined;
+  const ranked = sumOf(accounts);
+  // The rest is of addresses and of Accounts that are not ranked.
+  if (refused > 2 * ranked) return undefined;
+  const total = Math.max(refused, ranked);
   const [account] = accounts.byRefused;
   const [organization] = organizations.byRefused;
   const shareOf = (one: typeof account) => Math.min(1, (one?.refused ?? 0) / Math.max(1, total));

@@ -1,4 +1,4 @@
-import type { Account } from '../../domain/caller.ts';
+import type { Account, Principal } from '../../domain/caller.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import { isContractScope } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
@@ -28,8 +28,8 @@ export interface UsageSources {
   readonly owners: KnownOwners;
   readonly directory: Directory;
   readonly activity: Activity;
-  /** The Principal Account of a Person in the identities file. */
-  homeOf(person: string): string | undefined;
+  /** The Account or Organization of a principal in the identities file. */
+  homeOf(principal: string): (Pick<Principal, 'account'> & { readonly organization?: string }) | undefined;
   /** Where the files set the limit of a bucket. */
   writtenAt(bucket: PayerBucket): Promise<string | undefined>;
 }
@@ -195,7 +195,12 @@ async function findOwner(query: OwnerQuery, sources: UsageSources): Promise<Usag
     const periodStartsOn = sources.activity.payerOf(scope, id)?.periodStartsOn;
     return { scope, id, organization: undefined, periodStartsOn, hasOrganizationLimit: false, hashTag: id };
   }
-  const account = scope === 'account' ? id : (query.account ?? sources.homeOf(id));
+  const home = scope === 'account' ? { account: id } : sources.homeOf(id);
+  const account = query.account ?? home?.account;
+  if (account === undefined && home?.organization !== undefined) {
+    const { organization = home.organization } = query;
+    return { scope, id, organization, hasOrganizationLimit: true, isFound: true, hashTag: organization };
+  }
   const known = await findAccount(account, query.organization, sources.directory);
   const isFound = known !== undefined && query.organization === undefined;
   if (known !== undefined && account !== undefined) return { ...ownerIn(query, account, known), isFound };

@@ -26,7 +26,7 @@ export function shownRefusal(requestId: string, found: WhyRefused) {
     /** Requests that are refused for the same reason within a window share what follows, which is as of the first of them. */
     asOf: new Date(refusal.atMs).toISOString(),
     replica,
-    text: textOf(refusal),
+    text: textOf(refusal, used !== null && known > used),
     operation,
     cost,
     principal,
@@ -38,7 +38,7 @@ export function shownRefusal(requestId: string, found: WhyRefused) {
     limit: limitOf(refusal),
     /** Where the limit is set, in words; null for a block. */
     limitText: limitText(refusal),
-    /** Points, requests or slots of the limit that were taken; null if the store did not count. */
+    /** Points, requests or slots of the limit that were taken, at most the limit; null if the store did not count. */
     used,
     filledBy,
     /** What `filledBy` is, in words. */
@@ -137,7 +137,8 @@ function unknownText(unknown: number, found: WhyRefused): string | null {
   return `Of the limit, ${shownCount(unknown)} more were taken by requests that are not known${since}.`;
 }
 
-function textOf(refusal: Refusal): string {
+/** @param isLeast whether more than the limit may have been used, such as before it was lowered */
+function textOf(refusal: Refusal, isLeast: boolean): string {
   const {
     scope = '',
     owner,
@@ -153,7 +154,7 @@ function textOf(refusal: Refusal): string {
   if (detail !== undefined) return `${operation}: ${detail}`;
   const noun = isScopeName(scope) ? SCOPES[scope].noun : scope;
   const wait = roundedDuration(Math.ceil(refusal.retryAfterMs / 1_000), Math.ceil);
-  const used = shownCount(limit - remaining);
+  const used = `${isLeast ? 'at least ' : ''}${shownCount(limit - remaining)}`;
   const whole = shownCount(limit);
   if (counts === 'concurrent')
     return `${operation}: ${noun} ${owner} had ${used} of ${whole} requests in progress (${bucket}).`;

@@ -68,7 +68,8 @@ async function liveStateOf({ settings }: Configuration): Promise<LiveState> {
 
 /** The form for programs, with every member always present. */
 function asJson(explanation: Explanation): object {
-  const { method, path, operation, caller, plan, buckets, policy, errors, refusal, reason } = explanation;
+  const { method, path, operation, caller, plan, buckets, policy, errors, refusal, reason, note } =
+    explanation;
   return {
     method,
     path,
@@ -90,6 +91,7 @@ function asJson(explanation: Explanation): object {
             reason: reason?.reason ?? null,
             reasonText: reason?.text ?? null,
           },
+    note: note ?? null,
   };
 }
 
@@ -115,7 +117,7 @@ function validationOf({ validation, rules }: ListedOperation): object {
 }
 
 function asLines(explanation: Explanation): readonly Line[] {
-  const { method, path, operation, plan, buckets, policy, errors, refusal, reason } = explanation;
+  const { method, path, operation, plan, buckets, policy, errors, refusal, reason, note } = explanation;
   const lines: [string, string][] = [];
   if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
   else if (operation !== undefined) lines.push(...operationLines(operation));
@@ -125,6 +127,7 @@ function asLines(explanation: Explanation): readonly Line[] {
   for (const { field, message } of errors) lines.push(['422 for', `${field}: ${message}`]);
   if (refusal !== undefined) lines.push(['refused', `${refusal.status} ${refusal.code}: ${refusal.detail}`]);
   if (reason !== undefined) lines.push(['because', `${reason.reason}: ${reason.text}`]);
+  if (note !== undefined) lines.push(['note', note]);
   const rows = lines.map(([name, value]): Line => {
     return ['  ', { style: STYLES[name] ?? 'dim', text: name.padEnd(11) }, value];
   });

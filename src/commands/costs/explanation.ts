@@ -75,6 +75,8 @@ export async function explainRequest(configuration: Configuration, question: Que
     refusal: undefined,
     /** What the client of a 401 or 403 does not learn. */
     reason: undefined,
+    /** What cannot be known about the Account that was named. */
+    note: undefined,
   };
   const table = operationTableOf(configuration);
   const target = normalise(path, upstream.pathProfile, (folded) => table.servesSlash(method, folded));
@@ -95,7 +97,8 @@ export async function explainRequest(configuration: Configuration, question: Que
     return { ...nothing, path: target.path, operation: 'free' as const };
   }
   const reason = await reasonOf(refusal, question, request, configuration);
-  const found = { ...nothing, path: target.path, operation, refusal, reason };
+  const note = noteOn(question, configuration);
+  const found = { ...nothing, path: target.path, operation, refusal, reason, note };
   const errors = operation === undefined ? [] : errorsOf(operation, target);
   if (operation === undefined || payer === undefined) return { ...found, errors: refusal ? [] : errors };
   const due = buckets.bucketsFor(payer, operation);
@@ -170,6 +173,12 @@ function openCallers(
 /** Whether only tokens name Organizations, so that the Organization of an Account is unknown without one. */
 function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
   return 'directory' in identity && identity.directory.kind === 'claims';
+}
+
+function noteOn({ token, account }: Question, configuration: Configuration): string | undefined {
+  if (account === undefined || token !== undefined || !knowsTokensOnly(configuration)) return undefined;
+  if (configuration.limits.accounts.has(account)) return undefined;
+  return `whether ${account} exists, its plan and its Organization are unknown: only tokens name them, see --token`;
 }
 
 /** Where only tokens name the Organization, the bucket of an Account cannot be found without one. */

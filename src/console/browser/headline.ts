@@ -167,7 +167,7 @@ function refusalProblem({ rates, cause }: FleetSnapshot): readonly FleetProblem[
   const link = { text: id, href: `#/${scope}/${encodeURIComponent(id)}` };
   const text: Sentence =
     share < CAUSE_SHARE
-      ? [`${all}, most of them of `, link, ` (${percent(share)})`]
+      ? [link, ` has the largest share of refusals, ${percent(share)}: ${all}`]
       : [link, ` causes ${percent(share)} of refusals: ${all}`];
   return [{ level: 'warning', text }];
 }

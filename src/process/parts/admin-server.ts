@@ -43,7 +43,7 @@ export function adminServerOf(
       owners,
       activity,
       directory: identity.directory,
-      homeOf: (person) => known.homeOf(person),
+      homeOf: (principal) => known.homeOf(principal),
       writtenAt: (bucket) => files.limits.writtenAt(bucket),
     },
   });

@@ -45,14 +45,12 @@ export class KnownIdentities {
   }
 
   typeOf(principal: string): Principal['type'] | undefined {
-    return this.all
-      .map(({ principals }) => principals.get(principal)?.type)
-      .find((type) => type !== undefined);
+    return this.homeOf(principal)?.type;
   }
 
-  /** The Principal Account of a Person of the identities file. */
-  homeOf(person: string): string | undefined {
-    return this.#identities.principals.get(person)?.account;
+  /** A principal of the files, which has its Account or Organization. */
+  homeOf(principal: string): Principal | undefined {
+    return this.all.map(({ principals }) => principals.get(principal)).find((one) => one !== undefined);
   }
 
   get all(): readonly Identities[] {

@@ -231,8 +231,9 @@ export class Buckets {
     owner: OwnerPlan & { readonly hashTag: string },
   ): readonly PayerBucket[] {
     const nowMs = this.#nowMs();
+    const isPrincipal = scopeNamed(scope).isPerPrincipal;
     return this.#limits.rows
-      .filter((row) => row.scope === scope || (scope === 'person' && row.scope === 'principal'))
+      .filter((row) => row.scope === scope || (isPrincipal && row.scope === 'principal'))
       .flatMap((row) => {
         // A Person's own buckets have no plan; its limits per principal do.
         const planned = planOfOwner(this.#limits, row.scope, id, owner, nowMs);

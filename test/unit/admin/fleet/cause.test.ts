@@ -42,6 +42,11 @@ it.each([
   expect(`${scope} ${id} ${share}`).toBe(expected);
 });
 
+it('the share is of all refusals, including refusals of addresses', () => {
+  const top = { accounts: ranking({ acct_1: 60, acct_2: 40 }), organizations: ranking({}) };
+  expect(causeOf(top, 150, [])).toMatchObject({ id: 'acct_1', share: 0.4 });
+});
+
 it('an Organization whose own limit refuses is the cause, whichever Account it hits', () => {
   const top = { accounts: ranking({ acct_1: 100 }), organizations: ranking({ org_1: 100 }) };
   const byOrganization = refusal('org_1', 'The Organization has used its 900 points in 5 seconds for reads');
