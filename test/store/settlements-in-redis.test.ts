@@ -195,6 +195,54 @@ test('a period that has no time of Redis, and a value that is none of a period, 
   expect(await settle(hours(0))).toBeUndefined();
 });
 
+const calendar = calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 });
+
+test.each([
+  ['all of its buckets are', ['window-1', 'period-1'], '* lost id', [true, false, true, false]],
+  ['so are those of others', ['window-2', 'period-2', 'period-3'], '* lost id', [false, true, true, true]],
+  ['only one of a window is', ['window-1', 'window-2'], '* lost id', [false, false, true, false]],
+  ['only one of a period is', ['period-1', 'period-2'], '* lost id', [false, false, true, false]],
+  ['they are in another Redis', ['window-1', 'period-1'], '* lost other', [false, false, true, false]],
+  ['another recovery has begun', ['window-1', 'period-1'], '* next id', [false, false, true, false]],
+  ['no recovery has begun', ['window-1', 'period-1'], '', [false, false, true, false]],
+  ['all counts are', [], 'id', [true, true, true, true]],
+])(
+  'a settlement is applied while counts are put back, if its own are: %s',
+  async (_what, back, found, expected) => {
+    const prefix = uniquePrefix();
+    const bucket = (name: string, changes: Partial<BucketCharge> = {}): BucketCharge => {
+      const key = `${prefix}:1:{o}:${name}:o`;
+      const record = { scope: 'account', owner: 'o', name, key, windowSeconds: 60 } as const;
+      return { key, limit: 100, windowSeconds: 60, record, ...changes };
+    };
+    const charges = [
+      { buckets: [bucket('window-1'), bucket('period-1', { calendar })], cost: 50 },
+      { buckets: [bucket('window-2'), bucket('period-2', { calendar })], cost: 50 },
+      { buckets: [bucket('brief', { record: undefined })], cost: 50 },
+      { buckets: [bucket('window-3', { record: undefined }), bucket('period-3', { calendar })], cost: 50 },
+    ];
+    const made = [];
+    for (const charge of charges) made.push(await charged(charge, START_US));
+    const mark = { key: `${prefix}:1:{o}:journal`, expected: 'id' };
+    await client.set(mark.key, found);
+    for (const name of back) await client.sadd(`${mark.key}:lost`, bucket(name).key);
+    const settled = await sendSettlements(
+      client,
+      made.map((one) => settlementOf(one, 40)),
+      { ...LIFE, nowUs: START_US, mark },
+    );
+    const leftOf = async (charge: Charge) => {
+      const [decision] = await runCharges(client, [charge], { nowUs: START_US, isSpending: false });
+      return decision?.outcome === 'admitted' ? decision.buckets.map((state) => state?.remaining) : [];
+    };
+    for (const [index, charge] of charges.entries()) {
+      const isApplied = expected[index] === true;
+      expect(settled[index] !== undefined).toBe(isApplied);
+      expect(await leftOf({ ...charge, cost: 1 })).toEqual(charge.buckets.map(() => (isApplied ? 60 : 50)));
+    }
+  },
+);
+
 const bytesOf = (value: number, count: number) =>
   Array.from({ length: count }, (_, index) => Math.floor(value / 256 ** (count - 1 - index)) % 256);
 const fourBytes = (value: number) => bytesOf(value, 4);
