@@ -19,6 +19,7 @@ export async function changes(
 }
 
 function rowOf({ at, kind, text, by, why, replica }: ShownChange): readonly string[] {
-  const reason = why === null ? '' : `${why}${by === null ? '' : ` (${by})`}`;
-  return [shownTime(at), kind, text, reason || (replica === null ? '' : `at ${replica}`)];
+  const reason = why === null ? [] : [`${why}${by === null ? '' : ` (${by})`}`];
+  const place = replica === null ? [] : [`at ${replica}`];
+  return [shownTime(at), kind, text, [...reason, ...place].join(' ')];
 }

@@ -47,7 +47,7 @@ it('a block is listed once, at its time, by replicas that started after it as we
   const times = (await listed(after)).map(({ at }) => at);
   expect(times).toEqual(times.toSorted().reverse());
   const { stdout } = await runHere(() => changes({ url: after.adminUrl, since: '1h' }));
-  expect(stdout).toMatch(/block\.made +account acct_1 +leak \(alice\)/);
+  expect(stdout).toMatch(/block\.made +account acct_1 +leak \(alice\) at \S/);
 });
 
 it('blocks, live limits and revocations are listed with the replica at which they were made', async () => {
