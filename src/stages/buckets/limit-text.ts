@@ -42,8 +42,8 @@ function waitText({ calendar, span }: PayerBucket, waitSeconds: number): string 
 function concurrentText(bucket: PayerBucket, owner: string, isPart: boolean): string {
   const { limit } = bucket;
   const requests = limit === 1 ? '1 request' : `${limit.toLocaleString('en')} requests`;
-  const part = isPart ? " by this replica's part of its limit" : '';
-  return `${owner} may have ${requests} in progress at the same time${selectionText(bucket)}${part}; try again when one has ended.`;
+  const verb = isPart ? "has used this replica's part of its" : 'may have';
+  return `${owner} ${verb} ${requests} in progress at the same time${selectionText(bucket)}; try again when one has ended.`;
 }
 
 function amountText({ limit, counts }: PayerBucket): string {

@@ -75,3 +75,19 @@ test.each<[Partial<PayerBucket>, number, number, string]>([
     expect(limitText({ ...bucket, ...changes }, remaining, 7, seconds)).toBe(text);
   },
 );
+
+test('the detail says that only a part of the limit applies while Redis does not answer', () => {
+  expect(limitText(bucket, 0, 1, 12, true)).toBe(
+    "Account acct_1 has used this replica's part of its 10,000 points per minute for reads; try again in 12 s.",
+  );
+  const inFlight: PayerBucket = {
+    ...bucket,
+    limit: 9,
+    windowSeconds: 0,
+    counts: 'concurrent',
+    selection: {},
+  };
+  expect(limitText(inFlight, 0, 1, 1, true)).toBe(
+    "Account acct_1 has used this replica's part of its 9 requests in progress at the same time; try again when one has ended.",
+  );
+});
