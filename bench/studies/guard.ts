@@ -15,12 +15,11 @@ import { PATH } from '../load/wrk.ts';
 /**
  * CPU time per request with its access log line, in times of the plain proxy's; the kilobytes of heap that it takes; its reads and writes.
  * Seen on machines of two makes, idle and busy: 0.80 to 0.94, 13.0, 4.1; 1.00 to 1.23, 17.1, 4.4; 0.34 to 0.42, 9.9, 2.0.
- * What runs by the clock takes heap too. A machine that was four times slower had 14.1 to 16.0, 20.6 and 10.7 KB.
  */
 const MOST = {
-  forwarded: { cpu: 1.1, kilobytes: 17, calls: 4.5 },
+  forwarded: { cpu: 1.1, kilobytes: 14.5, calls: 4.5 },
   'forwarded with Redis': { cpu: 1.4, kilobytes: 22, calls: 5.5 },
-  refused: { cpu: 0.6, kilobytes: 12, calls: 2.5 },
+  refused: { cpu: 0.6, kilobytes: 11, calls: 2.5 },
 } as const;
 
 const MOST_TRIES = 3;
