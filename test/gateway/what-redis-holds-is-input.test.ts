@@ -236,7 +236,7 @@ it('40,000 live limits are in force without blocking the replica', async () => {
   const { prefix, replicas } = await start(1);
   const [replica] = replicas as [WeirProcess];
   const many = Array.from({ length: 40_000 }, (_, index) =>
-    JSON.stringify({ ...limit(), limit: 5_000, id: `acct_many_${index}` }),
+    JSON.stringify({ ...limit(), id: `acct_many_${index}` }),
   );
   const untilMs = Date.now() + HOUR_MS;
   for (let from = 0; from < many.length; from += 1_000) {

@@ -7,8 +7,6 @@ import { expect, it } from 'vitest';
 import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
 
-/** Each test starts a process, which is slow on a busy machine. */
-
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
 const LIMITS = 'windowSeconds: 1\ndefaults: { account-read: 5 }\n';

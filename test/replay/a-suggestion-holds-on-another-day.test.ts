@@ -8,8 +8,6 @@ import { random } from '../fixtures/random.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
-/** The machine may be busy with other work. */
-
 const DAY_MS = 86_400_000;
 
 const READ = { id: 'read', kind: 'read', access: 'caller', cost: 1, listed: true } as const;

@@ -10,8 +10,6 @@ import { generatedCases } from '../fixtures/generated-cases.ts';
 import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
-/** The machine may be busy with other work. */
-
 const MOST_REFUSED = 0.05;
 
 const arbitraryRequest = fc.record({

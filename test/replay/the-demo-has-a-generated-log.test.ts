@@ -6,8 +6,6 @@ import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
-/** The machine may be busy with other work. */
-
 const LOG = fileURLToPath(new URL('../../src/demo/generated-access.log.gz', import.meta.url));
 
 it('its first line says that it is generated', () => {

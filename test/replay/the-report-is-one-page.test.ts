@@ -7,8 +7,6 @@ import { contrast, startChromium } from '../fixtures/chromium.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
-/** The machine may be busy with other work. */
-
 /** Bursts of two Accounts for ten minutes, and one quiet Account whose name tries to be a script. */
 const REQUESTS: readonly LoggedRequest[] = Array.from({ length: 600 }, (_, second) => [
   ...burst(second * 1_000, 4 + (second % 7), 'acct_busy'),

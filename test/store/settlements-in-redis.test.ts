@@ -198,16 +198,31 @@ test('a period that has no time of Redis, and a value that is none of a period, 
 const calendar = calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 });
 
 test.each([
-  ['all of its buckets are', ['window-1', 'period-1'], '* lost id', [true, false, true, false]],
-  ['so are those of others', ['window-2', 'period-2', 'period-3'], '* lost id', [false, true, true, true]],
-  ['only one of a window is', ['window-1', 'window-2'], '* lost id', [false, false, true, false]],
-  ['only one of a period is', ['period-1', 'period-2'], '* lost id', [false, false, true, false]],
-  ['they are in another Redis', ['window-1', 'period-1'], '* lost other', [false, false, true, false]],
-  ['another recovery has begun', ['window-1', 'period-1'], '* next id', [false, false, true, false]],
-  ['no recovery has begun', ['window-1', 'period-1'], '', [false, false, true, false]],
-  ['all counts are', [], 'id', [true, true, true, true]],
+  ['both buckets of the first', ['window-1', 'period-1'], '* lost id', [true, false, true, false]],
+  [
+    'both buckets of the second, and a period of the fourth',
+    ['window-2', 'period-2', 'period-3'],
+    '* lost id',
+    [false, true, true, true],
+  ],
+  ['only the windows', ['window-1', 'window-2'], '* lost id', [false, false, true, false]],
+  ['only the periods', ['period-1', 'period-2'], '* lost id', [false, false, true, false]],
+  [
+    'both buckets of the first, but in another Redis',
+    ['window-1', 'period-1'],
+    '* lost other',
+    [false, false, true, false],
+  ],
+  [
+    'both buckets of the first, but by an earlier recovery',
+    ['window-1', 'period-1'],
+    '* next id',
+    [false, false, true, false],
+  ],
+  ['none, before a recovery begins', ['window-1', 'period-1'], '', [false, false, true, false]],
+  ['everything, after the recovery', [], 'id', [true, true, true, true]],
 ])(
-  'a settlement is applied while counts are put back, if its own are: %s',
+  'a settlement is applied if all of its durable buckets are back. Back are: %s',
   async (_what, back, found, expected) => {
     const prefix = uniquePrefix();
     const bucket = (name: string, changes: Partial<BucketCharge> = {}): BucketCharge => {

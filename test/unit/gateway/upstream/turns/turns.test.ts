@@ -162,7 +162,7 @@ describe('turns', () => {
     expect(present(strangers)).toBe(5);
   });
 
-  it('a lowered limit keeps the reserve for others than those whose requests it left at the upstream', () => {
+  it('after the limit has fallen, requests that are still at the upstream do not use up the reserve', () => {
     const turns = turnsWith({ connections: 40 });
     const busy = enter(turns, 40, 'busy');
     turns.limitTo(10);
