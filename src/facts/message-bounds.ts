@@ -18,10 +18,10 @@ export const reasonText = Type.String({ pattern: PLAIN_TEXT, minLength: 1, maxLe
 /** A number of events, or of points. */
 export const amount = Type.Number({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 
-/** The host name of a replica. */
-export const hostName = Type.String({ pattern: PLAIN_TEXT, maxLength: 255 });
-
 export const plainText = (maxLength: number) => Type.String({ pattern: PLAIN_TEXT, maxLength });
+
+/** The host name of a replica. */
+export const hostName = plainText(255);
 
 /** How far ahead of the clock of Redis a fact may be: its clock may have been set back since the fact was made. */
 const AHEAD_MS = 86_400_000;

@@ -142,6 +142,12 @@ export interface BucketRecord {
   readonly calendar?: Calendar | undefined;
 }
 
+/** Whether the journal records one of the buckets. */
+export function isDurable(buckets: readonly BucketCharge[]): boolean {
+  for (const { record } of buckets) if (record !== undefined) return true;
+  return false;
+}
+
 /** Whether the bucket counts requests from their admission to their end, and not points of a window. */
 export function isConcurrent({ counts }: Pick<BucketCharge, 'counts'>): boolean {
   return counts === 'concurrent';

@@ -55,7 +55,8 @@ async function audited<T extends Fact>(
     keys,
     readsRecord,
     make(atMs, current) {
-      made = make(atMs, current).map((fact) => ({ ...fact, replica: hostname() }));
+      const replica = hostname();
+      made = make(atMs, current).map((fact) => ({ ...fact, replica }));
       return made;
     },
   };

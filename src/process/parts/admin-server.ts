@@ -43,7 +43,7 @@ export function adminServerOf(
       owners,
       activity,
       directory: identity.directory,
-      homeOf: (principal) => known.homeOf(principal),
+      homeOf: (principal) => known.principalOf(principal),
       writtenAt: (bucket) => files.limits.writtenAt(bucket),
     },
   });

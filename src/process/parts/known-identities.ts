@@ -45,12 +45,12 @@ export class KnownIdentities {
   }
 
   typeOf(principal: string): Principal['type'] | undefined {
-    return this.homeOf(principal)?.type;
+    return this.principalOf(principal)?.type;
   }
 
   /** A principal of the files, which has its Account or Organization. */
-  homeOf(principal: string): Principal | undefined {
-    return this.all.map(({ principals }) => principals.get(principal)).find((one) => one !== undefined);
+  principalOf(id: string): Principal | undefined {
+    return this.all.map(({ principals }) => principals.get(id)).find((one) => one !== undefined);
   }
 
   get all(): readonly Identities[] {

@@ -8,6 +8,8 @@ const SECONDS_PER_MINUTE = 60;
 const PARTS_PER_WINDOW = 100;
 /** PostgreSQL refuses longer values in an index. */
 const LONGEST_BYTES = 256;
+/** Groups that a bucket is compared with. */
+const MOST_GROUPS = 64;
 
 /**
  * The arrays of WRITE in statements.ts: first of the groups, then of the sums. They are written as texts: if pg gets arrays, it looks at
@@ -59,9 +61,6 @@ class Groups {
     return this.#count;
   }
 }
-
-/** Groups that a bucket is compared with. */
-const MOST_GROUPS = 64;
 
 function isAlike(bucket: BucketRecord, other: BucketRecord): boolean {
   return (

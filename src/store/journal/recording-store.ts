@@ -7,6 +7,7 @@ import {
   costIn,
   type Decision,
   finalCostIn,
+  isDurable,
   type Settled,
   type Settlement,
   type Store,
@@ -55,7 +56,7 @@ export class RecordingStore implements Store {
 
   charge(charge: Charge): Awaitable<Decision> {
     const decision = this.#store.charge(charge);
-    if (!hasRecords(charge)) return decision;
+    if (!isDurable(charge.buckets)) return decision;
     return andThenWith(decision, record, { charge, journal: this.#journal, clock: this.#clock });
   }
 
@@ -66,7 +67,7 @@ export class RecordingStore implements Store {
   settle(settlement: Settlement): Awaitable<Settled> {
     const settled = this.#store.settle(settlement);
     const { charge } = settlement;
-    if (!hasRecords(charge)) return settled;
+    if (!isDurable(charge.buckets)) return settled;
     return andThenWith(settled, recordSettled, {
       settlement,
       charge,
@@ -85,11 +86,6 @@ export class RecordingStore implements Store {
     await this.#recovery?.close();
     await this.#journal.close();
   }
-}
-
-function hasRecords({ buckets }: Charge): boolean {
-  for (const { record } of buckets) if (record !== undefined) return true;
-  return false;
 }
 
 function record(decision: Decision, recording: Recording): Decision {

@@ -2,7 +2,7 @@ import type { Calendar, Span } from '../../domain/limits/calendar.ts';
 import { pace } from '../../domain/pace.ts';
 import type { LeaseCall } from '../in-flight/leases.ts';
 import type { Statement } from '../in-flight/renewals.ts';
-import { type BucketCharge, type Charge, costIn, isConcurrent } from '../store.ts';
+import { type BucketCharge, type Charge, costIn, isConcurrent, isDurable } from '../store.ts';
 import type { PeriodClock } from './period-clock.ts';
 
 /** A key outlives its window by half: more than the slot that its newest entry may still grow for. */
@@ -160,11 +160,6 @@ function pack({ buckets, cost, heldMs }: Charge, unixMs: number): PackedCharge {
     isDurable: isDurable(buckets),
     periodText: periods.map(({ bucket, span }) => periodTextOf(bucket, cost, span)).join(' '),
   };
-}
-
-/** Whether the journal records one of the buckets. */
-export function isDurable(buckets: readonly BucketCharge[]): boolean {
-  return buckets.some(({ record }) => record !== undefined);
 }
 
 function arePresent({ periods }: PackedCharge, unixMs: number): boolean {

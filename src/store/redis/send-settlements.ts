@@ -4,11 +4,12 @@ import {
   costIn,
   finalCostIn,
   isConcurrent,
+  isDurable,
   type Settled,
   type SettledState,
   type Settlement,
 } from '../store.ts';
-import { isDurable, LIFE_MS_PER_WINDOW_SECOND, type Mark, signOf, spanText } from './charge-arguments.ts';
+import { LIFE_MS_PER_WINDOW_SECOND, type Mark, signOf, spanText } from './charge-arguments.ts';
 import { type RedisClient, SETTLE } from './scripts.ts';
 import { isOfWindow, readSevenBytes } from './send-charges.ts';
 
