@@ -8,13 +8,18 @@ export const TRACE_ALLOCATIONS = ['--trace-gc', '--trace-gc-nvp'];
 export class Allocations {
   /** Up to its last collection. */
   bytes = 0;
+  /** What was moved to the old generation, because it survived. */
+  promotedBytes = 0;
   #rest = '';
 
   /** Takes what it has written. */
   take(text: string): void {
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop() ?? '';
-    for (const line of lines) this.bytes += Number(/ allocated=(\d+)/.exec(line)?.[1] ?? 0);
+    for (const line of lines) {
+      this.bytes += Number(/ allocated=(\d+)/.exec(line)?.[1] ?? 0);
+      this.promotedBytes += Number(/ promoted=(\d+)/.exec(line)?.[1] ?? 0);
+    }
   }
 }
 

@@ -65,7 +65,17 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
     this.#store = store;
     const { method, target, host, lines, body, bodyLength, upgrade } = request;
     // Without a spread, which costs 0.5 µs here.
-    this.#request = { method, target, host, lines, body, bodyLength, upgrade, handler: this };
+    this.#request = {
+      method,
+      target,
+      host,
+      lines,
+      body,
+      bodyLength,
+      upgrade,
+      handler: this,
+      place: undefined,
+    };
     exchange.taker = this;
     if (body instanceof Readable) body.on('error', (error) => this.#onBodyError(error));
   }

@@ -1,7 +1,7 @@
 import { ABORTED, UpstreamError } from '../message/errors.ts';
 import { Connection } from './connection.ts';
 import { Connector, type TlsOptions } from './connector.ts';
-import type { TimeLimits } from './request.ts';
+import type { TimeLimits, WaitingPlace } from './request.ts';
 import { type UpstreamRequest, writeRequestHead } from './request.ts';
 import { UpgradeConnection } from './upgrade-connection.ts';
 
@@ -12,6 +12,54 @@ export interface PooledConnection {
   /** Ends a wait that has exceeded its limit. */
   sweep(nowMs: number): void;
   abort(): void;
+}
+
+/**
+ * The requests that wait for a connection, in order of arrival. Not in a Map, whose old tables would keep past requests in memory
+ * (docs/decisions/0011).
+ */
+class WaitingRequests {
+  #places: WaitingPlace[] = [];
+  /** Every place before this index is empty. */
+  #first = 0;
+  #emptied = 0;
+
+  get size(): number {
+    return this.#places.length - this.#emptied;
+  }
+
+  /** The place of the request that has waited for the longest time. */
+  get first(): WaitingPlace | undefined {
+    while (this.#places[this.#first]?.isEmpty) this.#first++;
+    return this.#places[this.#first];
+  }
+
+  add(request: UpstreamRequest, head: string): void {
+    request.place = { request, head, isEmpty: false };
+    this.#places.push(request.place);
+  }
+
+  /** In constant time on average. Returns false for a request that does not wait. */
+  remove(request: UpstreamRequest): boolean {
+    const { place } = request;
+    if (place === undefined) return false;
+    request.place = undefined;
+    place.isEmpty = true;
+    this.#emptied++;
+    if (this.#emptied > this.#places.length / 2) this.#close();
+    return true;
+  }
+
+  /** Removes the empty places. */
+  #close(): void {
+    this.#places = this.#emptied === this.#places.length ? [] : this.#places.filter(isTaken);
+    this.#first = 0;
+    this.#emptied = 0;
+  }
+}
+
+function isTaken({ isEmpty }: WaitingPlace): boolean {
+  return !isEmpty;
 }
 
 /** How often time limits are checked at least. */
@@ -25,8 +73,7 @@ export class Pool {
   readonly #open = new Set<PooledConnection>();
   /** The most recently used one last. */
   readonly #idle: Connection[] = [];
-  /** With their heads. */
-  readonly #waiting = new Map<UpstreamRequest, string>();
+  readonly #waiting = new WaitingRequests();
   readonly #timer: NodeJS.Timeout;
   #inFlight = 0;
   #isSendScheduled = false;
@@ -66,7 +113,7 @@ export class Pool {
       return;
     }
     this.#inFlight++;
-    this.#waiting.set(request, head);
+    this.#waiting.add(request, head);
     this.#scheduleSend();
   }
 
@@ -76,7 +123,7 @@ export class Pool {
    * @returns false for a request that does not wait
    */
   cancel(request: UpstreamRequest): boolean {
-    if (!this.#waiting.delete(request)) return false;
+    if (!this.#waiting.remove(request)) return false;
     this.#inFlight--;
     return true;
   }
@@ -85,8 +132,9 @@ export class Pool {
   destroy(): void {
     this.#isDestroyed = true;
     clearInterval(this.#timer);
-    for (const request of this.#waiting.keys()) {
-      this.#waiting.delete(request);
+    for (let next = this.#waiting.first; next !== undefined; next = this.#waiting.first) {
+      const { request } = next;
+      this.#waiting.remove(request);
       this.#inFlight--;
       request.handler.onError(destroyed(), 'none');
     }
@@ -125,10 +173,11 @@ export class Pool {
   readonly #send = (): void => {
     this.#isSendScheduled = false;
     const nowMs = performance.now();
-    for (const [request, head] of this.#waiting) {
+    for (let next = this.#waiting.first; next !== undefined; next = this.#waiting.first) {
+      const { request, head } = next;
       const connection = this.#connectionFor(request, nowMs);
       if (connection === undefined) return;
-      this.#waiting.delete(request);
+      this.#waiting.remove(request);
       connection.send(request, head, nowMs);
     }
   };

@@ -29,6 +29,17 @@ export interface UpstreamRequest {
   /** A request to switch protocols; it has no body. */
   readonly upgrade?: UpgradeRequest | undefined;
   readonly handler: ResponseHandler;
+  /** Where it waits for a connection. The pool's own. */
+  place?: WaitingPlace | undefined;
+}
+
+/** A place among the requests that wait for a connection. */
+export interface WaitingPlace {
+  readonly request: UpstreamRequest;
+  /** The request's head as it is sent. */
+  readonly head: string;
+  /** Whether the request was sent or cancelled. */
+  isEmpty: boolean;
 }
 
 interface UpgradeRequest {

@@ -90,6 +90,31 @@ it('a waiting request can be cancelled, and is never sent', async () => {
   expect(pool.inFlight).toBe(0);
 });
 
+it('sends requests that wait in order of arrival, whatever leaves in between', async () => {
+  const requests: string[] = [];
+  await start(
+    (socket) => {
+      socket.on('data', (bytes) => {
+        requests.push(/^GET (\S+)/.exec(bytes.toString())?.[1] ?? '');
+        socket.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+      });
+    },
+    { connections: 1 },
+  );
+  const leaving = new Set([0, 1, 2, 20, 21, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49]);
+  const waiting = Array.from({ length: 50 }, (_, index) => new Call(pool, { target: `/${index}` }));
+  const left = waiting.filter((_, index) => leaving.has(index));
+  expect(left.every(({ request }) => pool.cancel(request))).toBe(true);
+  expect(left.some(({ request }) => pool.cancel(request))).toBe(false);
+  const stayed = waiting.filter((_, index) => !leaving.has(index));
+  const all = [...stayed, ...[50, 51, 52].map((index) => new Call(pool, { target: `/${index}` }))];
+  expect(pool.inFlight).toBe(all.length);
+  await Promise.all(all.map(({ ended }) => ended));
+  expect(requests).toEqual(all.map(({ request }) => request.target));
+  expect(pool.inFlight).toBe(0);
+  expect(all.some(({ request }) => pool.cancel(request))).toBe(false);
+});
+
 describe('time limits', () => {
   const isOpen = () => expect.poll(() => server.open.size, { interval: 5 }).toBe(1);
 
