@@ -46,7 +46,9 @@ export class LastRequests {
   readonly #endedMs = new Float64Array(REMEMBERED);
   readonly #statuses = new Uint16Array(REMEMBERED);
   readonly #operations: (Operation | undefined)[] = [];
-  readonly #payers: (Payer | undefined)[] = [];
+  /** Not the payers, because most requests have an object of their own, which would stay in memory for them. */
+  readonly #accounts: (string | undefined)[] = [];
+  readonly #addresses: (string | undefined)[] = [];
   readonly #reasons: (string | undefined)[] = [];
   #count = 0;
 
@@ -57,7 +59,8 @@ export class LastRequests {
     this.#endedMs[place] = nowMs;
     this.#statuses[place] = status;
     this.#operations[place] = request.operation;
-    this.#payers[place] = request.caller ?? request.publicClient;
+    this.#accounts[place] = request.caller?.account;
+    this.#addresses[place] = request.publicClient?.address;
     this.#reasons[place] = reasonOf(request);
   }
 
@@ -91,13 +94,12 @@ export class LastRequests {
   }
 
   #at(place: number): PastRequest {
-    const payer = this.#payers[place];
     return {
       endedMs: this.#endedMs[place] ?? 0,
       status: this.#statuses[place] ?? 0,
       operation: this.#operations[place]?.id,
-      account: payer?.account,
-      address: payer?.address,
+      account: this.#accounts[place],
+      address: this.#addresses[place],
       reason: this.#reasons[place],
     };
   }
