@@ -3,7 +3,7 @@
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import { limitCommand } from './commands/limit/command.ts';
-import { FORMATS, REMEMBERED_HOURS, withGateway, withSettings } from './commands/options.ts';
+import { FORMATS, parseId, REMEMBERED_HOURS, withGateway, withSettings } from './commands/options.ts';
 import { printError } from './commands/print.ts';
 import { replayCommand } from './commands/replay/command.ts';
 import type { RevokeOptions } from './commands/revoke.ts';
@@ -79,7 +79,7 @@ withSettings(program.command('revoke'), 'process settings, which name the Redis 
   );
 withGateway(program.command('usage'))
   .description('print the limits of an Account, what it has used, and its recent operations')
-  .argument('<id>', 'such as acct_1')
+  .argument('<id>', 'such as acct_1', parseId)
   .option('--scope <scope>', 'account, organization, person or address; default: what has the id')
   .option('--organization <id>', 'Organization of the Account, if the gateway cannot look it up')
   .option('--account <id>', 'Account of the Person, if the gateway cannot look it up')
@@ -91,16 +91,16 @@ withGateway(program.command('usage'))
   .action(async (id, flags) => (await import('./commands/usage.ts')).usage(id, flags));
 withGateway(program.command('find'))
   .description(
-    'find what has an id: an Account, Organization, principal, plan, limit, operation, address or refused request',
+    'find what has an id: an Account, Organization, principal, plan, limit, operation, address or request of the last minutes',
   )
-  .argument('<id>', 'such as acct_1')
+  .argument('<id>', 'such as acct_1', parseId)
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/find.ts')).find(id, flags));
 withGateway(program.command('why'))
   .description(
     'say why a request got a 429 in the last 24 hours: the limit, where it is set, and who had used it up',
   )
-  .argument('<request-id>', "X-Request-Id of the response, which is also the problem's requestId")
+  .argument('<request-id>', "X-Request-Id of the response, which is also the problem's requestId", parseId)
   .option('--json', 'print JSON')
   .addHelpText(
     'after',

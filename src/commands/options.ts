@@ -1,7 +1,13 @@
 /** Options that several commands have, and values of options. They are apart from the commands because `--help` does not load any. */
-import type { Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import { REMEMBERED_MS } from '../facts/revocation-message.ts';
 import type { Retries } from '../replay/replay.ts';
+
+/** An id that a command is given. */
+export function parseId(text: string): string {
+  if (text.trim() !== '') return text;
+  throw new InvalidArgumentError('It is empty.');
+}
 
 /** What every command reads unless `--config` names another file. */
 export const SETTINGS_FILE = 'weir.yaml';

@@ -1,6 +1,8 @@
 import type { ShownRefusal } from '../admin/why/shown-refusal.ts';
 import type { WhyAnswer } from '../admin/why/why-route.ts';
 import { shownCount, shownTime } from '../domain/shown.ts';
+import { CommandError } from '../process/failure.ts';
+import { REQUEST_ID } from '../stages/request-context.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { print, printJson } from './print.ts';
 import { type Line, tableLines } from './terminal/line.ts';
@@ -10,6 +12,8 @@ export async function why(
   requestId: string,
   options: AdminOptions & { readonly json?: boolean },
 ): Promise<void> {
+  if (!REQUEST_ID.test(requestId))
+    throw new CommandError('A request id has at most 128 characters: letters, digits, `.`, `_` and `-`.');
   const answer = (await askAdmin(options, `/refusals/${encodeURIComponent(requestId)}`)) as WhyAnswer;
   if (options.json) printJson(answer);
   else for (const one of answer.refusals) print(...linesOf(one));

@@ -19,6 +19,17 @@ describe('weir', () => {
     expect(version).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/) });
   });
 
+  it.each([
+    [['usage', ''], "'' is invalid for argument 'id'. It is empty."],
+    [['find', ' '], "' ' is invalid for argument 'id'. It is empty."],
+    [['why', ''], "'' is invalid for argument 'request-id'. It is empty."],
+    [['why', 'a'.repeat(129)], 'A request id has at most 128 characters: letters, digits, `.`, `_` and `-`.'],
+    [['why', 'a/b'], 'A request id has at most 128 characters: letters, digits, `.`, `_` and `-`.'],
+  ])('an id that cannot be one is refused before a gateway is asked: %s', async (args, message) => {
+    const { code, stderr } = await runWeirHere([...args, '--url', UPSTREAM]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(message)]);
+  });
+
   it('check reports every problem in every file, and exits with 1', async () => {
     const file = await writeConfiguration({
       upstreamUrl: UPSTREAM,
