@@ -92,7 +92,7 @@ describe('before anything is normalised', () => {
           for (const marks of longest) expect([...marks].length).toBeLessThanOrEqual(4 * MAX_MARKS);
         },
       ),
-      { numRuns: 1500 },
+      { numRuns: 2_000 },
     );
     expect(served).toBeGreaterThan(300);
   });
