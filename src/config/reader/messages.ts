@@ -39,7 +39,7 @@ export function listed(words: readonly string[]): string {
 export function described(value: unknown, schema: SchemaNode): string {
   if (value === null || value === undefined) return 'nothing';
   if (value === '') return 'empty';
-  if (Array.isArray(value)) return 'a list';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
   if (isMapping(value)) return 'a mapping';
   if (schema.secret)
     return typeof value === 'string'

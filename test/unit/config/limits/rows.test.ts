@@ -77,7 +77,7 @@ describe('further limits', () => {
       'limits.yaml:7: limits.e.window: must be a time from 1s to 31d, such as 30s, 1m, 24h or 30d (for calendar months, write period: month), is 90',
       'limits.yaml:10: limits.g.tag: unknown key "tag": did you mean "tags"?',
       'limits.yaml:10: limits.g.points: must be a whole number from 1 to 1000000000 (9000000000000000 with a period), or none, is 0',
-      'limits.yaml:10: limits.g.operations: must be a list of operations, such as [searchPayees, "POST /v3/search/**"], is a list',
+      'limits.yaml:10: limits.g.operations: must be a list of operations, such as [searchPayees, "POST /v3/search/**"], is an empty list',
     ]);
     expect(
       problemsOf(() =>
