@@ -97,7 +97,7 @@ export class Turns {
   /** False if such a request would be turned away at once, because too many wait. */
   hasRoomFor(traffic: Traffic, payerId: string): boolean {
     const group = this.#groups[traffic];
-    return this.#hasRoom(group, group.payers.get(payerId));
+    return this.#hasRoom(group, group.find(payerId));
   }
 
   /** False when tunnels use their whole share of the places, or when tunnels of this traffic use the share of this traffic. */
@@ -114,10 +114,12 @@ export class Turns {
    */
   enter(guest: Guest, nowMs = performance.now()): Visit | undefined {
     const group = this.#groups[guest.traffic];
-    const known = group.payers.get(guest.payerId);
+    const known = group.find(guest.payerId);
     if (!this.#hasRoom(group, known)) return undefined;
-    const waiting = known?.waiting ?? 0;
-    const visit = new Visit(guest, known ?? this.#addPayer(group, guest.payerId), nowMs);
+    const payer = known ?? group.add(guest.payerId);
+    const { waiting } = payer;
+    if (isIdle(payer)) this.#countPayer(group, 1);
+    const visit = new Visit(guest, payer, nowMs);
     if (guest.isTunnel) this.#count(group, 1);
     // Those that wait already may not have the free places.
     if (waiting === 0 && group.hasPlace && this.#isAdmissible(visit.payer.present)) {
@@ -175,11 +177,9 @@ export class Turns {
     return waiting === 0 && group.hasPlace && this.#isAdmissible(payer?.present ?? 0);
   }
 
-  #addPayer(group: Group, id: string): Payer {
-    const payer = new Payer(group, id);
-    group.payers.set(id, payer);
-    this.#payers++;
-    return payer;
+  #countPayer(group: Group, change: 1 | -1): void {
+    this.#payers += change;
+    group.payers += change;
   }
 
   #wait(visit: Visit, group: Group): void {
@@ -206,9 +206,9 @@ export class Turns {
     } else this.#unqueue(visit);
     visit.state = 'over';
     if (guest.isTunnel) this.#count(group, -1);
-    if (payer.present > 0 || payer.waiting > 0) return;
-    group.payers.delete(payer.id);
-    this.#payers--;
+    if (!isIdle(payer)) return;
+    this.#countPayer(group, -1);
+    group.forgetIdle();
   }
 
   #countPresent({ payer, isReserved, guest }: Visit, change: 1 | -1): void {
@@ -261,7 +261,7 @@ export class Turns {
 
   /** However low the limit is, each Account may have one. Tunnels take none from the requests: they are mostly silent. */
   get #places(): number {
-    const needed = Math.max(this.#limit, this.#groups.caller.payers.size);
+    const needed = Math.max(this.#limit, this.#groups.caller.payers);
     return Math.min(this.#connections, needed + this.#openTunnels);
   }
 
@@ -304,7 +304,7 @@ export class Visit {
   }
 }
 
-/** An Account or a client's address, while it has a request at the upstream or one that waits. */
+/** An Account or a client's address. */
 export class Payer {
   readonly group: Group;
   readonly id: string;
@@ -321,11 +321,22 @@ export class Payer {
   }
 }
 
+/** Whether it has no request at the upstream and none that waits. */
+function isIdle({ present, waiting }: Payer): boolean {
+  return present === 0 && waiting === 0;
+}
+
+/** Idle payers that a group may know, besides as many as are not idle. */
+const MOST_IDLE = 1_000;
+
 /** The payers of one kind of traffic, which share a part of the places. */
 export class Group {
   readonly traffic: Traffic;
   readonly limits: GroupLimits;
-  readonly payers = new Map<string, Payer>();
+  /** Those that have requests. */
+  payers = 0;
+  /** With idle ones. They are not deleted one by one, because the map's old tables would stay in memory (docs/decisions/0011). */
+  #known = new Map<string, Payer>();
   present = 0;
   waiting = 0;
   /** Tunnels of its requests, waiting ones included. */
@@ -346,12 +357,32 @@ export class Group {
     this.#maxRequests = partOf(places, this.limits.percent);
   }
 
+  find(id: string): Payer | undefined {
+    return this.#known.get(id);
+  }
+
+  add(id: string): Payer {
+    const payer = new Payer(this, id);
+    this.#known.set(id, payer);
+    return payer;
+  }
+
+  /** Forgets the idle payers once there are many. Takes constant time on average. */
+  forgetIdle(): void {
+    if (this.#known.size < MOST_IDLE + 2 * this.payers) return;
+    const known = this.#known;
+    this.#known = new Map();
+    for (const payer of known.values()) if (!isIdle(payer)) this.#known.set(payer.id, payer);
+  }
+
   /** Payers that have places, of its first ones. */
   presentPayers(mostLookedAt: number): readonly PresentPayer[] {
     const found: PresentPayer[] = [];
     let looks = 0;
-    for (const { id, present } of this.payers.values()) {
+    for (const payer of this.#known.values()) {
+      if (isIdle(payer)) continue;
       if (++looks > mostLookedAt) break;
+      const { id, present } = payer;
       if (present > 0) found.push({ traffic: this.traffic, id, present });
     }
     return found;
