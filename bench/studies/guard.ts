@@ -15,7 +15,7 @@ import { PATH } from '../load/wrk.ts';
 /**
  * CPU time per request with its access log line, in times of the plain proxy's; the kilobytes of heap that it takes; how many of them V8
  * promotes to its old generation; its reads and writes. Seen on machines of two makes, idle and busy: 0.80 to 0.94, 13.0, 0.5, 4.1; 1.00 to
- * 1.23, 17.1, 0.6, 4.4; 0.34 to 0.42, 9.9, 0.3, 2.0. A map that requests come and go in made 0.5 into 3.8.
+ * 1.23, 17.1, 0.6, 4.4; 0.34 to 0.42, 9.9, 0.3, 2.0. With a map that each request entered and left, V8 promoted 3.8 instead of 0.5.
  */
 const MOST = {
   forwarded: { cpu: 1.1, kilobytes: 14.5, promoted: 1, calls: 4.5 },
@@ -41,7 +41,7 @@ interface Entry extends Side {
   readonly allocations: Allocations;
 }
 
-/** Heap bytes, those of them that were promoted, and system calls so far. */
+/** Bytes allocated on the heap, bytes promoted to the old generation, and system calls, all since the start. */
 interface Counts {
   readonly bytes: number;
   readonly promotedBytes: number;

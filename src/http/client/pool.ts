@@ -1,8 +1,7 @@
 import { ABORTED, UpstreamError } from '../message/errors.ts';
 import { Connection } from './connection.ts';
 import { Connector, type TlsOptions } from './connector.ts';
-import type { TimeLimits, WaitingPlace } from './request.ts';
-import { type UpstreamRequest, writeRequestHead } from './request.ts';
+import { type TimeLimits, type UpstreamRequest, type WaitingPlace, writeRequestHead } from './request.ts';
 import { UpgradeConnection } from './upgrade-connection.ts';
 
 /** A connection as its pool sees it. */
@@ -52,14 +51,10 @@ class WaitingRequests {
 
   /** Removes the empty places. */
   #close(): void {
-    this.#places = this.#emptied === this.#places.length ? [] : this.#places.filter(isTaken);
+    this.#places = this.#places.filter(({ isEmpty }) => !isEmpty);
     this.#first = 0;
     this.#emptied = 0;
   }
-}
-
-function isTaken({ isEmpty }: WaitingPlace): boolean {
-  return !isEmpty;
 }
 
 /** How often time limits are checked at least. */

@@ -46,7 +46,7 @@ export class LastRequests {
   readonly #endedMs = new Float64Array(REMEMBERED);
   readonly #statuses = new Uint16Array(REMEMBERED);
   readonly #operations: (Operation | undefined)[] = [];
-  /** Not the payers, because most requests have an object of their own, which would stay in memory for them. */
+  /** Rather than payers: most requests have a payer object of their own, which would stay in memory. */
   readonly #accounts: (string | undefined)[] = [];
   readonly #addresses: (string | undefined)[] = [];
   readonly #reasons: (string | undefined)[] = [];

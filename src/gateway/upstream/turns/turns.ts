@@ -23,7 +23,6 @@ export class Turns {
   #waiting = 0;
   /** How many of the requests that are present took a place that is not reserved. */
   #open = 0;
-  #payers = 0;
   #tunnels = 0;
   /** Tunnels that are at the upstream. */
   #openTunnels = 0;
@@ -118,11 +117,11 @@ export class Turns {
     if (!this.#hasRoom(group, known)) return undefined;
     const payer = known ?? group.add(guest.payerId);
     const { waiting } = payer;
-    if (isIdle(payer)) this.#countPayer(group, 1);
+    if (isIdle(payer)) group.payers++;
     const visit = new Visit(guest, payer, nowMs);
     if (guest.isTunnel) this.#count(group, 1);
     // Those that wait already may not have the free places.
-    if (waiting === 0 && group.hasPlace && this.#isAdmissible(visit.payer.present)) {
+    if (waiting === 0 && group.hasPlace && this.#isAdmissible(payer.present)) {
       this.#place(visit);
       // It brings a place along, which may leave one for those that wait.
       if (guest.isTunnel) this.#admit();
@@ -177,11 +176,6 @@ export class Turns {
     return waiting === 0 && group.hasPlace && this.#isAdmissible(payer?.present ?? 0);
   }
 
-  #countPayer(group: Group, change: 1 | -1): void {
-    this.#payers += change;
-    group.payers += change;
-  }
-
   #wait(visit: Visit, group: Group): void {
     const { maxWaiting } = group.limits;
     const isFull = maxWaiting > 0 && group.waiting >= maxWaiting;
@@ -207,7 +201,7 @@ export class Turns {
     visit.state = 'over';
     if (guest.isTunnel) this.#count(group, -1);
     if (!isIdle(payer)) return;
-    this.#countPayer(group, -1);
+    group.payers--;
     group.forgetIdle();
   }
 
@@ -255,8 +249,10 @@ export class Turns {
     if (this.#open < open && this.#present < places) return true;
     // Requests that a lowered limit has left at the upstream do not use up the reserve.
     if (this.#present >= this.#connections || this.#present - this.#open >= places - open) return false;
+    const { caller, public: addresses, uncharged } = this.#groups;
     // One more payer, because the next one may be new.
-    return present < Math.max(1, Math.floor(places / (this.#payers + 1)));
+    const payers = caller.payers + addresses.payers + uncharged.payers + 1;
+    return present < Math.max(1, Math.floor(places / payers));
   }
 
   /** However low the limit is, each Account may have one. Tunnels take none from the requests: they are mostly silent. */
