@@ -11,6 +11,8 @@ export interface StreamedRequest {
   readonly visit: Visit | undefined;
   /** How much its client has sent; undefined if something else is waited for. */
   readonly awaitedBytes: number | undefined;
+  /** Set while it is one of the uploads of an upstream. */
+  upload: Upload | undefined;
   /** Leaves the upstream at once. */
   giveWay(): void;
 }
@@ -18,7 +20,8 @@ export interface StreamedRequest {
 /** The uploads of an upstream. Those that stall give way to requests that wait for a turn. */
 export class StalledUploads {
   readonly #turns: Turns;
-  readonly #uploads = new Map<StreamedRequest, Progress>();
+  /** Not a map or a set, whose outgrown tables would keep past requests in memory (docs/decisions/0011). */
+  readonly #uploads: Upload[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(turns: Turns) {
@@ -26,12 +29,22 @@ export class StalledUploads {
   }
 
   add(request: StreamedRequest): void {
-    this.#uploads.set(request, new Progress());
+    request.upload = new Upload(request, this.#uploads.length);
+    this.#uploads.push(request.upload);
     this.#timer ??= setInterval(() => this.check(), CHECK_MS).unref();
   }
 
+  /** In constant time: the last upload takes the place of this one. */
   remove(request: StreamedRequest): void {
-    if (!this.#uploads.delete(request) || this.#uploads.size > 0) return;
+    const { upload } = request;
+    if (upload === undefined) return;
+    request.upload = undefined;
+    const last = this.#uploads.pop();
+    if (last !== undefined && last !== upload) {
+      this.#uploads[upload.place] = last;
+      last.place = upload.place;
+    }
+    if (this.#uploads.length > 0) return;
     clearInterval(this.#timer);
     this.#timer = undefined;
   }
@@ -39,21 +52,30 @@ export class StalledUploads {
   /** To be called once a second: ends as many stalled uploads as others wait for. The payer with the most requests at the upstream loses the first. */
   check(): void {
     const stalled: { readonly request: StreamedRequest; readonly visit: Visit }[] = [];
-    for (const [request, progress] of this.#uploads) {
-      const { visit } = request;
-      if (progress.isStalled(request.awaitedBytes) && visit !== undefined) stalled.push({ request, visit });
+    for (const upload of this.#uploads) {
+      const { visit } = upload.request;
+      if (upload.isStalled() && visit !== undefined) stalled.push({ request: upload.request, visit });
     }
     stalled.sort((one, other) => other.visit.payer.present - one.visit.payer.present);
     for (const { request, visit } of stalled) if (this.#turns.isAwaited(visit)) request.giveWay();
   }
 }
 
-/** How fast one upload arrives. It counts checks: after a pause of the whole process, its bytes have not been read yet. */
-class Progress {
+/** One upload, and how fast it arrives. It counts checks: after a pause of the whole process, its bytes have not been read yet. */
+export class Upload {
+  readonly request: StreamedRequest;
+  /** Among the uploads of its upstream. */
+  place: number;
   #bytes: number | undefined;
   #checks = 0;
 
-  isStalled(bytes: number | undefined): boolean {
+  constructor(request: StreamedRequest, place: number) {
+    this.request = request;
+    this.place = place;
+  }
+
+  isStalled(): boolean {
+    const bytes = this.request.awaitedBytes;
     if (bytes === undefined || this.#bytes === undefined || bytes - this.#bytes >= ENOUGH_BYTES) {
       this.#bytes = bytes;
       this.#checks = 0;

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { StalledUploads, type StreamedRequest } from '../../../../src/gateway/upstream/stalled-uploads.ts';
+import { StalledUploads, type StreamedRequest, type Upload } from '../../../../src/gateway/upstream/stalled-uploads.ts';
 import type { Guest } from '../../../../src/gateway/upstream/turns/guest.ts';
 import { Turns, type Visit } from '../../../../src/gateway/upstream/turns/turns.ts';
 
@@ -20,27 +20,28 @@ function start() {
   onTestFinished(() => turns.close());
   const enter = (count: number, payerId: string) =>
     Array.from({ length: count }, () => {
-      const upload = new Upload(turns, payerId);
+      const upload = new Request(turns, payerId);
       uploads.add(upload);
       onTestFinished(() => uploads.remove(upload));
       return upload;
     });
-  const check = (progress: (upload: Upload) => number, all: readonly Upload[]) => {
+  const check = (progress: (request: Request) => number, all: readonly Request[]) => {
     for (let count = 0; count < CHECKS; count++) {
       for (const upload of all)
         if (upload.awaitedBytes !== undefined) upload.awaitedBytes += progress(upload);
       uploads.check();
     }
   };
-  return { turns, enter, check };
+  return { turns, uploads, enter, check };
 }
 
-class Upload implements StreamedRequest, Guest {
+class Request implements StreamedRequest, Guest {
   readonly traffic = 'caller';
   readonly isTunnel = false;
   readonly payerId: string;
   readonly #turns: Turns;
   visit: Visit | undefined;
+  upload: Upload | undefined;
   awaitedBytes: number | undefined = 0;
   hasGivenWay = false;
 
@@ -59,7 +60,7 @@ class Upload implements StreamedRequest, Guest {
   onTurnedAway(): void {}
 }
 
-const gone = (uploads: readonly Upload[]) => uploads.filter(({ hasGivenWay }) => hasGivenWay).length;
+const gone = (uploads: readonly Request[]) => uploads.filter(({ hasGivenWay }) => hasGivenWay).length;
 
 describe('an upload that stalls', () => {
   it('stays while nobody waits', () => {
@@ -88,6 +89,18 @@ describe('an upload that stalls', () => {
     enter(1, 'new');
     check(() => bytes, uploads);
     expect(gone(uploads)).toBe(count);
+  });
+
+  it('gives way, whichever uploads ended before it', () => {
+    const { uploads, enter, check } = start();
+    const all = [...enter(18, 'slow'), ...enter(2, 'other')];
+    const ended = all.filter((_, index) => index % 3 === 0);
+    // The second time changes nothing.
+    for (const upload of [...ended, ...ended]) uploads.remove(upload);
+    enter(5, 'new');
+    check(() => 0, all);
+    expect(gone(ended)).toBe(0);
+    expect(gone(all)).toBe(5);
   });
 
   it('stays if its upstream is what it waits for', () => {
