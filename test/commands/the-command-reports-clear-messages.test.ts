@@ -23,6 +23,10 @@ describe('weir', () => {
     [['usage', ''], "'' is invalid for argument 'id'. It is empty."],
     [['find', ' '], "' ' is invalid for argument 'id'. It is empty."],
     [['why', ''], "'' is invalid for argument 'request-id'. It is empty."],
+    [['limit', 'set', '', 'account-read=5', '--why', 'x'], "'' is invalid for argument 'id'. It is empty."],
+    [['limit', 'unset', '', '--why', 'x'], "'' is invalid for argument 'id'. It is empty."],
+    [['limit', 'block', '', '--why', 'x'], "'' is invalid for argument 'id'. It is empty."],
+    [['limit', 'unblock', ' ', '--why', 'x'], "' ' is invalid for argument 'id'. It is empty."],
     [['why', 'a'.repeat(129)], 'A request id has at most 128 characters: letters, digits, `.`, `_` and `-`.'],
     [['why', 'a/b'], 'A request id has at most 128 characters: letters, digits, `.`, `_` and `-`.'],
   ])('an id that cannot be one is refused before a gateway is asked: %s', async (args, message) => {

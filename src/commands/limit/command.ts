@@ -1,22 +1,22 @@
 import { Command } from 'commander';
 import { BLOCK_SCOPES } from '../../facts/blocks.ts';
-import { withGateway } from '../options.ts';
+import { parseId, withGateway } from '../options.ts';
 
 const WHY = ['--why <text>', 'the reason, for the audit log'] as const;
 const BY = ['--by <name>', 'your name, for the audit log; default: the user who runs the command'] as const;
 const FOR = ['--for <time>', 'how long: 30m, 2h, up to 7d', '1h'] as const;
 
 const FORCE = ['--force', 'also for an id that nobody is known to have'] as const;
+const ID = 'such as acct_1';
 
 /** `weir limit set`, `list`, `unset`, `block` and `unblock`. */
 export function limitCommand(): Command {
   const command = new Command('limit').description('change limits and block callers while the gateways run');
   const subcommand = (usage: string, description: string) =>
     withGateway(command.command(usage)).description(description);
-  subcommand(
-    'set <id> <bucket=points...>',
-    'set limits of an Account, Organization, principal or address at every replica',
-  )
+  subcommand('set', 'set limits of an Account, Organization, principal or address at every replica')
+    .argument('<id>', ID, parseId)
+    .argument('<bucket=points...>', 'such as account-read=5000')
     .requiredOption(...WHY)
     .option(...FOR)
     .option(...BY)
@@ -25,12 +25,15 @@ export function limitCommand(): Command {
   subcommand('list', 'print the live limits and the blocks')
     .option('--json', 'print JSON')
     .action(async (flags) => (await import('./limit.ts')).listLimits(flags));
-  subcommand('unset <id> [bucket]', 'remove live limits: the files apply again')
+  subcommand('unset', 'remove live limits: the files apply again')
+    .argument('<id>', ID, parseId)
+    .argument('[bucket]', 'such as account-read; default: every live limit of this id')
     .requiredOption(...WHY)
     .option(...BY)
     .action(async (id, bucket, flags) => (await import('./limit.ts')).unsetLimit(id, bucket, flags));
   const blocking = (usage: string, description: string) =>
     subcommand(usage, description)
+      .argument('<id>', ID, parseId)
       .option(
         '--scope <scope>',
         `${BLOCK_SCOPES.join(', ')}; default: address for an IP address, else account`,
@@ -38,13 +41,13 @@ export function limitCommand(): Command {
       .requiredOption(...WHY)
       .option(...BY);
   blocking(
-    'block <id>',
+    'block',
     'refuse all requests of an Account, principal, Organization, address or range of addresses',
   )
     .option(...FOR)
     .option(...FORCE)
     .action(async (id, flags) => (await import('./block.ts')).block(id, flags));
-  blocking('unblock <id>', 'admit its requests again').action(async (id, flags) =>
+  blocking('unblock', 'admit its requests again').action(async (id, flags) =>
     (await import('./block.ts')).unblock(id, flags),
   );
   return command;
