@@ -78,7 +78,10 @@ export async function guard(bench: Bench): Promise<readonly string[]> {
     await enter('refused', 'memory', { limit: 1, accounts: REFUSED_ACCOUNTS }),
     await enter('streamed to the upstream', 'memory', {}, uploadOf),
   ];
-  const sides: readonly Side[] = [{ name: 'plain', running, accounts: ACCOUNTS, requestOf: getOf }, ...entries];
+  const sides: readonly Side[] = [
+    { name: 'plain', running, accounts: ACCOUNTS, requestOf: getOf },
+    ...entries,
+  ];
   await inTurn(sides, WARM_UP_ROUNDS, measure);
   for (let tries = 1; ; tries++) {
     const before = entries.map(countsOf);
@@ -120,8 +123,7 @@ async function load(
     const client = new Client(port);
     for (let sent = 1; sent <= each; sent++) {
       const account = ((index * each + sent) % accounts) + 1;
-      if ((await client.send(requestOf(account))) === 0)
-        throw new Error('the gateway closed a connection');
+      if ((await client.send(requestOf(account))) === 0) throw new Error('the gateway closed a connection');
     }
     client.close();
   };

@@ -1,5 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { StalledUploads, type StreamedRequest, type Upload } from '../../../../src/gateway/upstream/stalled-uploads.ts';
+import {
+  StalledUploads,
+  type StreamedRequest,
+  type Upload,
+} from '../../../../src/gateway/upstream/stalled-uploads.ts';
 import type { Guest } from '../../../../src/gateway/upstream/turns/guest.ts';
 import { Turns, type Visit } from '../../../../src/gateway/upstream/turns/turns.ts';
 
