@@ -39,6 +39,23 @@ it.each([
   expect(all.map(({ kind, id }) => [kind, id])).toEqual(expected);
 });
 
+it.each([
+  ['svc_1', 'ServiceAccount of account acct_1'],
+  ['account-read', '20 points per minute, per account'],
+  ['month', 'no limit on requests per month, per organization'],
+  ['exports', '4 concurrent requests, per account'],
+  ['pro', 'sets account-read, exports'],
+])('%s is found with what it is: %s', async (q, text) => {
+  const limits = {
+    limits: {
+      exports: { per: 'account', concurrent: 4 },
+      month: { per: 'organization', requests: 'none', period: 'month' },
+    },
+    plans: { pro: { 'account-read': 500, exports: 9 } },
+  };
+  expect((await found(await start({ limits }), q)).found).toMatchObject([{ text }]);
+});
+
 it('a request that another replica refused is found', async () => {
   const store = uniqueRedisStore();
   const gateways = [await start({ store }), await start({ store })] as const;

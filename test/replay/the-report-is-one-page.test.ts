@@ -21,15 +21,20 @@ function burst(startMs: number, length: number, account: string): LoggedRequest[
 let browser: Browser;
 let report: string;
 beforeAll(async () => {
-  const limits = 'defaults: { account-read: 8 }\n';
-  const files = await writeFiles({ 'access.log': logText(REQUESTS), 'limits.yaml': limits });
-  report = join(files['access.log'], '..', 'report.html');
-  const args = [files['access.log'], '--limits', files['limits.yaml'], '--report', report];
-  const { code, stderr } = await runReplayCommand(...args);
-  expect(code, stderr).toBe(0);
+  report = await write('defaults: { account-read: 8 }\n');
   browser = await startChromium();
 });
 afterAll(() => browser?.close());
+
+/** Replays the bursts with these limits. @returns the path of the report */
+async function write(limits: string): Promise<string> {
+  const files = await writeFiles({ 'access.log': logText(REQUESTS), 'limits.yaml': limits });
+  const path = join(files['access.log'], '..', 'report.html');
+  const args = [files['access.log'], '--limits', files['limits.yaml'], '--report', path];
+  const { code, stderr } = await runReplayCommand(...args);
+  expect(code, stderr).toBe(0);
+  return path;
+}
 
 /** Opens the report; every request that it makes and every message that it logs is noted. */
 async function open(options: {
@@ -88,6 +93,32 @@ it('finds a bucket by its id and shows it when it is chosen', async () => {
   await page.locator('#search').fill('');
   await page.locator('#kind').selectOption('organization-read');
   expect(await rows.count()).toBe(1);
+  await page.close();
+});
+
+it('shows a limit with its own unit and window, whole, and what its worst hour had', async () => {
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  const path = await write('limits: { hour: { per: account, requests: 100000, window: 1h } }\n');
+  await page.goto(pathToFileURL(path).href);
+  await page.locator('#kind').selectOption('hour');
+  await page.locator('#search').fill('busy');
+  await page.locator('#buckets tbody tr').click();
+  const facts = await page.locator('#facts').textContent();
+  expect(facts).toMatch(/Limit100,000requests per hour/);
+  expect(facts).toMatch(/Worst hour\d\d-\d\d \d\d:\d\d[\d,]+ requests/);
+  const label = page.locator('#fullest .limit-label');
+  expect(await label.textContent()).toContain('above this chart');
+  const [text, chart] = await Promise.all([label.boundingBox(), page.locator('#fullest svg').boundingBox()]);
+  expect(text?.y).toBeGreaterThanOrEqual(chart?.y ?? Number.NaN);
+  await page.close();
+});
+
+it('keeps the last column of the table away from the edge on a phone', async () => {
+  const { page } = await open({ width: 390, colorScheme: 'light' });
+  const paddings = await page.evaluate<string[]>(
+    "[...document.querySelectorAll('#buckets tbody tr:first-child td')].filter((cell) => cell.offsetParent).map((cell) => getComputedStyle(cell).paddingRight)",
+  );
+  expect(paddings.at(-1)).toBe('14px');
   await page.close();
 });
 

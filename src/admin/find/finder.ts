@@ -1,7 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { nearestOf } from '../../config/reader/messages.ts';
+import type { Principal } from '../../domain/caller.ts';
+import { windowText } from '../../domain/duration.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
+import { type LimitRow, unitOf } from '../../domain/limits/rows.ts';
 import { rangeOf } from '../../domain/network.ts';
+import { shownCount } from '../../domain/shown.ts';
 import { BLOCK_SCOPES, type BlockScope } from '../../facts/blocks.ts';
 import { REQUEST_ID } from '../../stages/request-context.ts';
 import { type EndedRequest, MOST_REQUESTS } from '../fleet/owner-report.ts';
@@ -18,6 +22,8 @@ export interface Found {
   readonly text: string;
   /** Whether a principal is a Person, which has a page of its own. */
   readonly isPerson?: boolean;
+  /** Whose principal it is, if a file says so. */
+  readonly owner?: { readonly scope: 'account' | 'organization'; readonly id: string };
   /** Whether `GET /refusals/{requestId}` says why a request was refused. */
   readonly isExplained?: boolean;
 }
@@ -82,18 +88,27 @@ export class Finder {
   }
 
   #owner(scope: BlockScope, id: string): Found {
-    const type = scope === 'principal' ? this.#sources.owners.typeOf(id) : undefined;
-    const text = type ?? `${scope[0]?.toUpperCase()}${scope.slice(1)}`;
-    return { kind: scope, id, text, ...(scope === 'principal' && { isPerson: type !== 'ServiceAccount' }) };
+    const principal = scope === 'principal' ? this.#sources.owners.principalOf(id) : undefined;
+    const name = principal?.type ?? `${scope[0]?.toUpperCase()}${scope.slice(1)}`;
+    if (scope !== 'principal') return { kind: scope, id, text: name };
+    const owner = principal && ownerOf(principal);
+    return {
+      kind: scope,
+      id,
+      text: owner === undefined ? name : `${name} of ${owner.scope} ${owner.id}`,
+      isPerson: principal?.type !== 'ServiceAccount',
+      ...(owner && { owner }),
+    };
   }
 
   #settings(q: string): readonly Found[] {
-    const { plans, rows } = this.#sources.limits();
+    const { plans, rows, defaults } = this.#sources.limits();
+    const set = plans.get(q);
     return [
-      ...(plans.has(q) ? [{ kind: 'plan', id: q, text: 'Plan' } as const] : []),
+      ...(set === undefined ? [] : [{ kind: 'plan', id: q, text: planText(set) } as const]),
       ...rows
         .filter(({ name }) => name === q)
-        .map(({ name }) => ({ kind: 'limit', id: name, text: 'Limit' }) as const),
+        .map((row) => ({ kind: 'limit', id: q, text: limitText(row, defaults[q]?.limit) }) as const),
       ...this.#sources
         .operations()
         .filter(({ id, method, path }) => [id, path, `${method} ${path}`].includes(q))
@@ -135,6 +150,12 @@ export class Finder {
   }
 }
 
+function ownerOf(principal: Principal): NonNullable<Found['owner']> {
+  return principal.account === undefined
+    ? { scope: 'organization', id: principal.organization }
+    : { scope: 'account', id: principal.account };
+}
+
 const NONE = Promise.resolve<readonly EndedRequest[]>([]);
 
 function endedRequest(id: string, { atMs, status, operation, owner, reason }: EndedRequest): Found {
@@ -142,6 +163,20 @@ function endedRequest(id: string, { atMs, status, operation, owner, reason }: En
   const why = reason === null ? '' : `, ${reason}`;
   const by = owner === null ? '' : `, for ${owner}`;
   return { kind: 'request', id, text: `${new Date(atMs).toISOString()}${of}: ${status}${why}${by}` };
+}
+
+function planText(set: ReturnType<Limits['plans']['get']> = {}): string {
+  return `sets ${Object.keys(set).join(', ') || 'no limit'}`;
+}
+
+/** `500 points per second, per account`. */
+function limitText(
+  { scope, counts, windowSeconds, period }: LimitRow,
+  limit: number | 'none' = 'none',
+): string {
+  const time = period === undefined ? windowText(windowSeconds) : `per ${period.unit}`;
+  const number = limit === 'none' ? 'no limit on' : shownCount(limit);
+  return `${number} ${unitOf(counts)}${counts === 'concurrent' ? '' : ` ${time}`}, per ${scope}`;
 }
 
 function addressText(address: string): string {

@@ -25,8 +25,8 @@ interface KnownSources {
     named(scope: BlockScope): ReadonlySet<string> | undefined;
     /** Whether the files list everybody. */
     readonly areListed: boolean;
-    /** `Person` or `ServiceAccount`, for a principal of the files. */
-    typeOf(principal: string): Principal['type'] | undefined;
+    /** A principal of the files. */
+    principalOf(id: string): Principal | undefined;
   };
   readonly activity: Activity;
   readonly seen: { has(principal: string): boolean; ids(): Iterable<string> };
@@ -52,8 +52,9 @@ export class KnownOwners {
     return this.#sources.identities.areListed;
   }
 
-  typeOf(principal: string): Principal['type'] | undefined {
-    return this.#sources.identities.typeOf(principal);
+  /** A principal of the files; undefined for others. */
+  principalOf(id: string): Principal | undefined {
+    return this.#sources.identities.principalOf(id);
   }
 
   /** What this replica knows of an id without asking anybody. Every address exists. */

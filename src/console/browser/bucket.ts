@@ -1,4 +1,5 @@
 import type { BucketUsage } from '../../admin/usage/owner-usage.ts';
+import { exactDuration, windowText } from '../../domain/duration.ts';
 import { shownCount } from '../../domain/shown.ts';
 import { duration, inFlightText, moment } from '../format.ts';
 import { setLimit, unsetLimit } from './actions/set-limit.ts';
@@ -105,7 +106,13 @@ function unknownText(readAtMs: number | undefined): string {
 function limitText({ limit, counts, windowSeconds, period }: BucketUsage): string {
   if (counts === 'concurrent') return `of ${shownCount(limit)} requests at a time left`;
   if (period !== undefined) return `of ${shownCount(limit)} ${counts} left, per\u00a0${period.unit}`;
-  return `of ${shownCount(limit)} ${counts} left, per\u00a0${duration(windowSeconds * 1_000)}`;
+  return `of ${shownCount(limit)} ${counts} left, ${perWindow(windowSeconds)}`;
+}
+
+/** `per second`, `per 5 s`. Its words stay in one line. */
+function perWindow(seconds: number): string {
+  const text = windowText(seconds);
+  return (text.startsWith('per ') ? text : `per ${exactDuration(seconds)}`).replaceAll(' ', '\u00a0');
 }
 
 function returnsText(bucket: BucketUsage): string {
@@ -139,8 +146,8 @@ function actionsOf(current: () => BucketUsage | undefined) {
   const act = (open: typeof setLimit) => () => {
     const shown = current();
     if (shown === undefined) return;
-    const { bucket, scope, owner, limit } = shown;
-    open({ scope, id: owner, bucket, limit });
+    const { bucket, scope, owner, limit, counts, period } = shown;
+    open({ scope, id: owner, bucket, limit, counts, period: period?.unit });
   };
   set.addEventListener('click', act(setLimit));
   unset.addEventListener('click', act(unsetLimit));

@@ -4,7 +4,7 @@ import type { WhyAnswer } from '../../admin/why/why-route.ts';
 import { shownCount, shownTime } from '../../domain/shown.ts';
 import { ApiError, ask } from './api.ts';
 import { hasPage, type OwnerView } from './owner.ts';
-import { byId, element, ownerLink, remark, shortId } from './widgets/dom.ts';
+import { breakable, byId, element, ownerLink, remark, shortId } from './widgets/dom.ts';
 import { Table } from './widgets/table.ts';
 
 /** The page of what has an id. With one result that has a page of its own, that page is opened instead. */
@@ -71,19 +71,29 @@ function pageOf({ kind, isPerson }: Pick<Found, 'kind' | 'isPerson'>): string | 
 
 function listOf(found: readonly (Pick<Found, 'kind' | 'id'> & Partial<Found>)[]): HTMLElement {
   const items = found.map((one) => {
-    const { kind, id, text = '' } = one;
+    const { kind, id, text = '', owner } = one;
     const page = pageOf(one);
     const name = page === undefined ? linkOf(kind, id) : ownerLink(page, id);
-    return element('li', {}, remark(`${kind} `), name, remark(text === '' ? '' : ` ${text}`));
+    return element('li', {}, remark(`${kind} `), name, ...what(text, owner));
   });
   return element('ul', { class: 'found' }, ...items);
+}
+
+/** What a thing is. The owner at the end of the text is a link. */
+function what(text: string, owner: Found['owner']): readonly HTMLElement[] {
+  if (owner === undefined) return text === '' ? [] : [remark(` ${text}`)];
+  return [remark(` ${text.slice(0, -owner.id.length)}`), ownerLink(owner.scope, owner.id)];
 }
 
 /** What the files set is on the page Operations. */
 function linkOf(kind: Found['kind'], id: string): HTMLElement {
   const name = element('span', { class: 'id' }, id);
   if (kind !== 'operation' && kind !== 'limit' && kind !== 'plan') return name;
-  return element('a', { href: '#/operations' }, name);
+  return element(
+    'a',
+    { href: kind === 'operation' ? `#/operations/${encodeURIComponent(id)}` : '#/operations' },
+    name,
+  );
 }
 
 /** Why the requests with this id were refused. */
@@ -117,7 +127,7 @@ function fillTable({ filledBy, filledText, limit: { counts } }: ShownRefusal): r
   const panel = element('section', { class: 'panel' });
   const table = new Table<(typeof filledBy)[number]>(panel, filledText, {
     columns: [
-      { title: 'Operation', cell: ({ operation }) => shortId(operation) },
+      { title: 'Operation', cell: ({ operation }) => breakable('span', operation) },
       { title: 'Principal', cell: ({ principal }) => shortId(principal ?? 'nobody') },
       { title: 'Requests', style: 'number', text: ({ requests }) => shownCount(requests) },
       ...(counts === 'points'

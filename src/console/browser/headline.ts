@@ -104,6 +104,10 @@ export function isEnding({ certificateEndsMs }: ReplicaState): boolean {
   return certificateEndsMs !== null && certificateEndsMs - Date.now() < ENDING_MS;
 }
 
+function hasEnded({ certificateEndsMs }: ReplicaState): boolean {
+  return certificateEndsMs !== null && certificateEndsMs <= Date.now();
+}
+
 /** The worst first. */
 function problemsOf(fleet: FleetSnapshot): readonly FleetProblem[] {
   const { replicas, rates } = fleet;
@@ -144,11 +148,12 @@ function problemsOf(fleet: FleetSnapshot): readonly FleetProblem[] {
     ...share('bad', rates.failedShare, 'fail with 503'),
     ...share('bad', rates.degradedShare, 'are served uncounted'),
     ...lossProblem(fleet),
+    ...about(hasEnded, 'bad', 'A certificate', ' has expired'),
     ...differ('the limits are in force', versions),
     ...differ('the costs are in force', costs),
     ...differ('Weir are running', programs),
     ...about(({ isReady }) => !isReady, 'warning', 'Replicas are not ready'),
-    ...about(isEnding, 'warning', 'A certificate', ' ends within 14 days'),
+    ...about((one) => isEnding(one) && !hasEnded(one), 'warning', 'A certificate', ' ends within 14 days'),
     ...refusalProblem(fleet),
     ...about(({ store }) => store.unsafeSettings > 0, 'warning', 'Redis', ' is not set up for strict limits'),
   ].sort((a, b) => Number(a.isMinor ?? false) - Number(b.isMinor ?? false));
@@ -209,8 +214,9 @@ function lossGroups(latest: readonly Loss[]): readonly (readonly Loss[])[] {
 }
 
 function lossText(group: readonly Loss[]): string {
-  const replicas = group.length === 1 ? group[0]?.replica : counted(group.length, 'replica');
-  const who = group[0]?.what === 'replica' ? replicas : `the store at ${replicas}`;
+  const [first] = group;
+  const at = group.length === 1 ? first?.replica : counted(group.length, 'replica');
+  const who = first?.what === 'replica' ? `replica ${first.replica}` : `the store at ${at}`;
   const fromMs = Math.min(...group.map(({ atMs }) => atMs));
   const backs = group.flatMap(({ backAtMs }) => backAtMs ?? []);
   const since = moment(new Date(fromMs).toISOString());

@@ -34,7 +34,7 @@ const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live lim
       cell: ({ scope, id, bucket }) =>
         element('span', {}, nameOf({ scope, id }), element('br'), remark(bucket)),
     },
-    { title: 'Points', style: 'number', text: ({ limit }) => shownCount(limit) },
+    { title: 'Limit', style: 'number', text: ({ limit }) => shownCount(limit) },
     {
       title: 'Ends in',
       style: 'number',
@@ -48,8 +48,8 @@ const limits = new Table<ShownLimit | ShownBlock>(byId('live-limits'), 'Live lim
         isBlock(limit)
           ? quietButton('Unblock', () => unblock(limit))
           : quietButton('Remove', () => {
-              const { scope, id, bucket, limit: points } = limit;
-              unsetLimit({ scope, id, bucket, limit: points });
+              const { scope, id, bucket, limit: number, counts = 'points' } = limit;
+              unsetLimit({ scope, id, bucket, limit: number, counts });
             }),
     },
   ],

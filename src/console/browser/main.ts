@@ -7,7 +7,7 @@ import { ApiError, readEvents } from './api.ts';
 import { openFind } from './find.ts';
 import { showLost } from './headline.ts';
 import { LISTS_MS, showLists } from './lists.ts';
-import { followOperations } from './operation-tables.ts';
+import { filterOperations, followOperations } from './operation-tables.ts';
 import { showOverview } from './overview.ts';
 import { hasPage, type OwnerScope, type OwnerView, openOwner } from './owner.ts';
 import { showQueues } from './queue-table.ts';
@@ -150,8 +150,9 @@ function asked(): Pick<ConsoleView, 'name' | 'owner' | 'q'> {
   const [, scope = '', id = ''] = /^#\/(\w+)\/(.+)$/.exec(location.hash) ?? [];
   if (hasPage(scope)) return { name: 'owner', owner: { scope, id: decoded(id) }, q: undefined };
   if (scope === 'find') return { name: 'owner', owner: undefined, q: decoded(id) };
-  const name = location.hash === '#/operations' ? 'operations' : 'overview';
-  return { name, owner: undefined, q: undefined };
+  const isOperations = scope === 'operations' || location.hash === '#/operations';
+  if (isOperations) filterOperations(decoded(id));
+  return { name: isOperations ? 'operations' : 'overview', owner: undefined, q: undefined };
 }
 
 function route(): void {

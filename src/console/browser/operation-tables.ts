@@ -1,8 +1,8 @@
 import type { ShownOperation, ShownPlan, ShownRow } from '../../admin/facts/shown-limits.ts';
+import { exactDuration } from '../../domain/duration.ts';
 import { shownCount } from '../../domain/shown.ts';
-import { duration } from '../format.ts';
 import { ask } from './api.ts';
-import { byId, element, remark } from './widgets/dom.ts';
+import { breakable, byId, element, remark, setText } from './widgets/dom.ts';
 import { Figures } from './widgets/figures.ts';
 import { searchInput } from './widgets/inputs.ts';
 import { Table } from './widgets/table.ts';
@@ -17,28 +17,49 @@ const operations = new Table<ShownOperation>(
   'Operations',
   {
     columns: [
-      { title: 'Operation', cell: ({ id }) => element('span', { class: 'id whole' }, id) },
+      { title: 'Operation', cell: ({ id }) => breakable('span', id) },
       { title: 'Method', style: 'nowrap', text: ({ method }) => method },
-      { title: 'Path', cell: ({ path }) => element('code', { class: 'id whole' }, path) },
+      { title: 'Path', cell: ({ path }) => breakable('code', path) },
       { title: 'Points', style: 'number', text: ({ cost }) => shownCount(cost) },
       { title: 'Bucket', style: 'wide', text: ({ kind }) => kind },
       { title: 'Settlement', style: 'wide', text: ({ settlementText }) => settlementText ?? 'none' },
       { title: 'Who may call', style: 'wide', text: ({ access }) => ACCESS[access] },
     ],
-    empty: 'None matches, or none is listed: every other operation costs what operations.unlisted says.',
+    empty:
+      'No listed operation matches. An operation that is not listed costs what operations.unlisted says.',
     keyOf: (operation) => JSON.stringify(operation),
   },
   [filter],
 );
 let listed: readonly ShownOperation[] = [];
 
+/** Rows shown before somebody asks for all: the limits and plans are below them. */
+const FEW = 20;
+
+let areAllShown = false;
+const more = element('button', { type: 'button', class: 'quiet more', hidden: true });
+byId('operation-list').append(more);
+
 function showFiltered(): void {
   const words = filter.value.toLowerCase().split(/\s+/);
   const textOf = ({ id, method, path }: ShownOperation) => `${id} ${method} ${path}`.toLowerCase();
-  operations.show(listed.filter((one) => words.every((word) => textOf(one).includes(word))));
+  const matching = listed.filter((one) => words.every((word) => textOf(one).includes(word)));
+  operations.show(areAllShown ? matching : matching.slice(0, FEW));
+  more.hidden = matching.length <= FEW;
+  setText(more, areAllShown ? `Show the first ${FEW}` : `Show all ${shownCount(matching.length)}`);
 }
 
 filter.addEventListener('input', showFiltered);
+more.addEventListener('click', () => {
+  areAllShown = !areAllShown;
+  showFiltered();
+});
+
+/** Shows the operations that have these words in their name, method or path. */
+export function filterOperations(words: string): void {
+  filter.value = words;
+  showFiltered();
+}
 
 const limits = new Table<ShownRow>(
   byId('limit-list'),
@@ -56,7 +77,7 @@ const limits = new Table<ShownRow>(
         title: 'In',
         style: 'number',
         text: ({ windowSeconds, period }) =>
-          period?.unit ?? (windowSeconds === 0 ? '–' : duration(windowSeconds * 1_000)),
+          period?.unit ?? (windowSeconds === 0 ? '–' : exactDuration(windowSeconds)),
       },
       { title: 'Of', style: 'wide', cell: (row) => remark(selectionText(row)) },
     ],

@@ -2,7 +2,7 @@ import { shownCount } from '../../domain/shown.ts';
 import type { OperationCounts } from '../../observe/usage/activity.ts';
 import type { Counts } from '../../observe/usage/counts.ts';
 import type { Talker } from '../../observe/usage/extract.ts';
-import { element, ownerLink, remark } from './widgets/dom.ts';
+import { breakable, ownerLink, remark } from './widgets/dom.ts';
 import { Table } from './widgets/table.ts';
 
 const WINDOW_NAMES: Readonly<Record<string, string>> = {
@@ -53,7 +53,7 @@ export function accountTable(panel: HTMLElement) {
 export function operationTable(panel: HTMLElement) {
   const operations = {
     title: 'Operation',
-    cell: ({ operation }: OperationCounts) => element('span', { class: 'id' }, operation),
+    cell: ({ operation }: OperationCounts) => breakable('span', operation),
   };
   return new Table<OperationCounts>(
     panel,

@@ -33,7 +33,11 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
         style: 'wide',
         cell: ({ requestId, status }) =>
           status === 429
-            ? element('a', { class: 'id', href: `#/find/${encodeURIComponent(requestId)}` }, requestId)
+            ? element(
+                'a',
+                { href: `#/find/${encodeURIComponent(requestId)}` },
+                element('code', { class: 'id' }, requestId),
+              )
             : element('code', { class: 'id' }, requestId),
       },
     ],

@@ -15,6 +15,9 @@ const FEW = 10;
 const WINDOWS = { '10s': 10, '1m': 60, '10m': 600 } as const;
 const WINDOW_NAMES = { '10s': '10 s', '1m': '1 min', '10m': '10 min' };
 
+/** `isFlooder`: the row is there for its refusals, and its trend is of them. */
+type ShownTalker = Talker & { readonly isFlooder?: true };
+
 export type WindowName = keyof typeof WINDOWS;
 
 interface ListView {
@@ -73,11 +76,11 @@ export function showTalkers(fleet: FleetSnapshot): void {
 }
 
 /** The first rows, with the owner that has the most refusals in the last one, unless it is among them: an owner that is refused everything has no points. */
-function withFlooder(first: readonly Talker[], byRefused: readonly Talker[]): readonly Talker[] {
+function withFlooder(first: readonly Talker[], byRefused: readonly Talker[]): readonly ShownTalker[] {
   const [flooder] = byRefused;
   if (flooder === undefined || flooder.refused === 0 || first.some(({ id }) => id === flooder.id))
     return first;
-  return [...first.slice(0, FEW - 1), flooder];
+  return [...first.slice(0, FEW - 1), { ...flooder, isFlooder: true }];
 }
 
 /** The Accounts and Organizations that are ranked now. */
@@ -88,7 +91,7 @@ export function rankedIds(): readonly string[] {
 }
 
 function tableOf(ranked: Ranked, scope: string, title: string) {
-  const table = new Table<Talker>(byId(ranked), title, {
+  const table = new Table<ShownTalker>(byId(ranked), title, {
     columns: [
       { title: scope === 'account' ? 'Account' : 'Organization', cell: () => nameCell(scope) },
       ...(scope === 'account' ? [organizationColumn] : []),
@@ -131,9 +134,16 @@ function perSecond(value: number): string {
   return short(value / WINDOWS[view.window]);
 }
 
-function trendCell(): LiveCell<Talker> {
+/** A trend of refusals has their colour. */
+function trendCell(): LiveCell<ShownTalker> {
   const sparkline = new Sparkline();
-  return { node: sparkline.node, update: ({ trend = [] }) => sparkline.draw(trend, view.trend) };
+  return {
+    node: sparkline.node,
+    update({ trend = [], isFlooder = false }) {
+      sparkline.node.classList.toggle('refusals', isFlooder || view.order === 'byRefused');
+      sparkline.draw(trend, view.trend);
+    },
+  };
 }
 
 function refusedCell(): LiveCell<Talker> {

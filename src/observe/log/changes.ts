@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type Static, Type } from 'typebox';
+import { shownTime } from '../../domain/shown.ts';
 import { amount, plainText, timeMs } from '../../facts/message-bounds.ts';
 
 /** Changes of what is in force that operators see in the log, as marks in charts, and in a list. */
@@ -173,6 +174,7 @@ function valueText(value: object | undefined, isSame: (member: string) => boolea
     .filter(([name]) => !isSame(name))
     .map(([name, one]) => {
       if (name === 'limit') return String(one);
+      if (name === 'until') return `until ${shownTime(String(one))} UTC`;
       if (name === 'cost') return one === 1 ? '1 point' : `${one} points`;
       return `${name} ${Array.isArray(one) ? one.join(' ') : one}`;
     })

@@ -44,10 +44,6 @@ export class KnownIdentities {
     return known;
   }
 
-  typeOf(principal: string): Principal['type'] | undefined {
-    return this.principalOf(principal)?.type;
-  }
-
   /** A principal of the files, which has its Account or Organization. */
   principalOf(id: string): Principal | undefined {
     return this.all.map(({ principals }) => principals.get(id)).find((one) => one !== undefined);

@@ -26,6 +26,13 @@ it('the box opens the owner of an id without a choice of scope, and offers nothi
   await expect.poll(() => page.locator('#owner h1').textContent(), SOON).toBe('Account acct_1');
   expect(messages).toEqual([]);
 
+  await search('svc_1');
+  await expect
+    .poll(() => page.locator('#owner .found').textContent(), SOON)
+    .toBe('principal svc_1 ServiceAccount of account acct_1');
+  await page.locator('#owner .found').getByRole('link', { name: 'acct_1', exact: true }).click();
+  await expect.poll(() => page.locator('#owner h1').textContent(), SOON).toBe('Account acct_1');
+
   await search('10.1.2.3/8');
   await expect
     .poll(() => page.locator('#owner h1').textContent(), SOON)

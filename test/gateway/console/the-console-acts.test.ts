@@ -45,6 +45,17 @@ it('a limit that is raised on the page is in the next response, and removed agai
   expect(messages).toEqual([]);
 });
 
+it('a live limit on requests in flight is of requests, not of points', async () => {
+  const limits = { limits: { exports: { per: 'account', concurrent: 4 } } };
+  const { page } = await open(await start({ limits }), { path: '/#/account/acct_1' });
+  await page.locator('[data-bucket=exports]').getByRole('button', { name: 'Set a live limit…' }).click();
+  const dialog = page.locator('#dialog');
+  await dialog.getByLabel('Requests at a time').fill('9');
+  expect(await dialog.locator('.sentence').textContent()).toBe(
+    'exports of acct_1: 9 requests at a time instead of 4, at every replica, for 1\u00a0h.',
+  );
+});
+
 it("a Person's own limit is raised on its page", async () => {
   const gateway = await start();
   const policy = async () =>

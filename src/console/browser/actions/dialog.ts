@@ -57,7 +57,7 @@ export function confirmAction({ title, summary, fields, confirm, isDangerous, ca
 }
 
 const FIRST_ASKED =
-  'This console is for operators of the gateway. It opens with the admin token, which is in the file of admin.tokenFile or in WEIR_ADMIN_TOKEN. In Kubernetes it is in the Secret of the release.';
+  'This console is for the operators of the gateway, and opens with the admin token. You find it in weir.yaml (admin.token), in the file that admin.tokenFile names, or in WEIR_ADMIN_TOKEN; in Kubernetes, in the Secret of the release.';
 
 /**
  * Asks for the admin token and resolves once it has been given.

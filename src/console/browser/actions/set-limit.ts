@@ -24,10 +24,26 @@ interface LimitTarget {
   readonly bucket: string;
   /** The limit in force. */
   readonly limit: number;
+  readonly counts: 'points' | 'requests' | 'concurrent';
+  /** The period of the calendar that it applies to; undefined for a window. */
+  readonly period: string | undefined;
+}
+
+/** What a limit is of: `points`. */
+function unitOf({ counts }: Pick<LimitTarget, 'counts'>): string {
+  return counts === 'concurrent' ? 'requests at a time' : counts;
+}
+
+/** `Points per window`. */
+function labelOf({ counts, period = 'window' }: LimitTarget): string {
+  const unit = unitOf({ counts });
+  const label = `${unit[0]?.toUpperCase()}${unit.slice(1)}`;
+  return counts === 'concurrent' ? label : `${label} per ${period}`;
 }
 
 /** Asks for another limit of a bucket, and sets it at all replicas. */
-export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
+export function setLimit(target: LimitTarget): void {
+  const { scope, id, bucket, limit } = target;
   const points = element('input', {
     type: 'number',
     required: true,
@@ -40,7 +56,7 @@ export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
   confirmAction({
     title: 'Set a live limit',
     fields: [
-      { name: 'points', label: 'Points per window', control: points },
+      { name: 'points', label: labelOf(target), control: points },
       {
         name: 'for',
         label: 'For',
@@ -50,7 +66,7 @@ export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
     ],
     confirm: 'Set the limit',
     summary: (values) =>
-      `${bucket} of ${id}: ${shownCount(Number(values.get('points')))} points instead of ${shownCount(limit)}, at every replica, for ${durationText(duration.value)}.`,
+      `${bucket} of ${id}: ${shownCount(Number(values.get('points')))} ${unitOf(target)} instead of ${shownCount(limit)}, at every replica, for ${durationText(duration.value)}.`,
     async carryOut(values) {
       const [why, by] = [values.get('why'), values.get('by')];
       const body = { [bucket]: Number(values.get('points')), for: values.get('for'), why, by };
@@ -66,14 +82,14 @@ export function setLimit({ scope, id, bucket, limit }: LimitTarget): void {
 }
 
 /** Asks why, and removes a live limit at all replicas. */
-export function unsetLimit({ scope, id, bucket, limit }: LimitTarget): void {
+export function unsetLimit({ scope, id, bucket, limit, counts }: Omit<LimitTarget, 'period'>): void {
   confirmAction({
     title: 'Remove a live limit',
     fields: [],
     confirm: 'Remove the limit',
     isDangerous: true,
     summary: () =>
-      `The live limit of ${shownCount(limit)} points on ${bucket} of ${id} ends now. The files apply again.`,
+      `The live limit of ${shownCount(limit)} ${unitOf({ counts })} on ${bucket} of ${id} ends now. The files apply again.`,
     async carryOut(values) {
       const query = `${new URLSearchParams({ bucket })}&${reasonQuery(values)}`;
       const path = `limits/live/${SECTIONS[scope]}/${encodeURIComponent(id)}?${query}`;

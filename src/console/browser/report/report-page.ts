@@ -1,5 +1,5 @@
 import { windowText } from '../../../domain/duration.ts';
-import { shownCount, shownShare, shownTime } from '../../../domain/shown.ts';
+import { counted, shownCount, shownShare, shownTime } from '../../../domain/shown.ts';
 import type { ReportBucket, ReportData } from '../../report/report.ts';
 import { byId, element, setText, switchTheme } from '../widgets/dom.ts';
 import { bucketTable } from './bucket-table.ts';
@@ -101,18 +101,20 @@ function drawTraffic(): void {
 }
 
 function showFacts(bucket: ReportBucket): void {
-  const { limit, shadow, requests, points, refusedBefore, refusedAfter, shareRefused, windows, worstHour } =
-    bucket;
+  const { limit, counts, windowSeconds, period, shadow, requests, points } = bucket;
+  const { refusedBefore, refusedAfter, shareRefused, windows, worstHour } = bucket;
   const facts: [name: string, value: string, more: string][] = [
     [
       'Limit',
       limit === null ? 'none' : shownCount(limit),
-      limit === null ? '' : `points ${windowText(result.windowSeconds)}`,
+      limit === null
+        ? ''
+        : `${counts} ${period === undefined ? windowText(windowSeconds) : `per ${period.unit}`}`,
     ],
-    ['Requests', shownCount(requests), `${shownCount(points)} points`],
+    ['Requests', shownCount(requests), `${shownCount(points)} ${counts}`],
     ['Refused before', shownCount(refusedBefore), shownShare(shareRefused.before)],
     ['Refused after', shownCount(refusedAfter), shownShare(shareRefused.after)],
-    ['Fullest window', shownCount(bucket.fullestWindow), 'points asked'],
+    ['Fullest window', shownCount(bucket.fullestWindow), `${counts} asked`],
     [
       'Windows',
       `${shownCount(windows.p50)} / ${shownCount(windows.p99)} / ${shownCount(windows['p99.9'])}`,
@@ -121,7 +123,12 @@ function showFacts(bucket: ReportBucket): void {
   ];
   if (worstHour !== null) {
     const hour = shownTime(worstHour.from).slice(5, 16);
-    facts.push(['Worst hour', hour, `${shownCount(worstHour.refused)} refused`]);
+    const { refused, points: asked } = worstHour;
+    facts.push([
+      'Worst hour',
+      hour,
+      refused > 0 ? `${shownCount(refused)} refused` : counted(asked, counts.slice(0, -1)),
+    ]);
   }
   if (bucket.refusedByOther.after > 0)
     facts.push(['Refused elsewhere', shownCount(bucket.refusedByOther.after), 'by the other bucket']);

@@ -46,10 +46,15 @@ export function timeChart(box: HTMLElement, { label, bins, lines, limit = null, 
   });
 }
 
+/** Of the label of a limit, from its baseline up. */
+const LABEL_HEIGHT = 15;
+
 function limitAcross(plot: Plot, limit: number, isShown: boolean): SVGElement[] {
   const { left, right, top } = plot.area;
   const y = isShown ? Math.round(plot.y(limit)) + 0.5 : top;
-  const place = { x: right - 4, y: y - 5, 'text-anchor': 'end' };
+  // At the top of the chart there is no room above the line.
+  const baseline = y - 5 < LABEL_HEIGHT ? y + LABEL_HEIGHT : y - 5;
+  const place = { x: right - 4, y: baseline, 'text-anchor': 'end' };
   if (!isShown) return [limitLabel(limit, place, ', above this chart ↑')];
   const line = svgElement('line', { class: 'limit', x1: left, x2: right, y1: y, y2: y });
   return [line, limitLabel(limit, place)];

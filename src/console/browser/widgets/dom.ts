@@ -53,6 +53,15 @@ export function remark(text: string): HTMLElement {
   return element('small', { class: 'muted' }, text);
 }
 
+/** Where a long name may break: before a capital letter, and after what separates words. */
+const WORD_ENDS = /(?<=[a-z0-9])(?=[A-Z])|(?<=[/_.:}])/;
+
+/** A whole name or path in a table, which breaks between its words. */
+export function breakable(tag: 'span' | 'code', text: string): HTMLElement {
+  const parts = text.split(WORD_ENDS).flatMap((part) => [element('wbr'), part]);
+  return element(tag, { class: 'id whole' }, ...parts.slice(1));
+}
+
 /** Characters of an id in a table. */
 const SHOWN_CHARACTERS = 22;
 

@@ -8,6 +8,16 @@ test.each<[Difference, string]>([
     'account-read of acct_7 500 → 5000',
   ],
   [
+    {
+      change: 'added',
+      id: 'acct_7',
+      bucket: 'account-read',
+      from: { limit: 500 },
+      to: { limit: 800, until: '2026-11-28T05:37:15.811Z' },
+    },
+    'account-read of acct_7 500 → 800 until 2026-11-28 05:37:15 UTC',
+  ],
+  [
     { change: 'changed', bucket: 'account-read', from: { limit: 500 }, to: { limit: 5_000 } },
     'account-read 500 → 5000',
   ],
