@@ -456,7 +456,7 @@ describeChart('the shape of the deployment', () => {
   it('can have a user namespace, and containers that are resized in place', () => {
     const text = JSON.stringify(specOf('Deployment', 'hostUsers=false', 'resizePolicy[0].resourceName=cpu'));
     expect(text).toContain('"hostUsers":false');
-    expect(text).toContain('"resizePolicy":[{"resourceName":"cpu"}]');
+    expect(text).toContain('"resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}]');
     expect(JSON.stringify(specOf('Deployment'))).not.toMatch(/hostUsers|resizePolicy/);
   });
 
