@@ -1,4 +1,4 @@
-import { type TProperties, Type } from 'typebox';
+import { type TProperties, type TSchema, Type } from 'typebox';
 
 const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
@@ -10,6 +10,12 @@ const texts = Type.Record(Type.String(), Type.String());
 const text = Type.String();
 const flag = Type.Boolean();
 const name = Type.String({ minLength: 1 });
+/** Of an object of Kubernetes, or empty. */
+export const objectName = Type.String({ pattern: '^([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?)?$' });
+/** The name of a namespace, or a part of a Service's name. */
+const label = Type.String({ pattern: '^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$' });
+/** Of a ConfigMap or a Secret. */
+export const dataKey = Type.String({ pattern: '^[A-Za-z0-9._-]+$' });
 const count = (minimum: number) => Type.Integer({ minimum });
 const port = Type.Integer({ minimum: 1, maximum: 65535 });
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
@@ -19,12 +25,20 @@ const quantity = Type.Union([
   Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$' }),
   Type.Number(),
 ]);
+/** Such as 512Mi. Of bytes, 512m would be half of one. */
+const bytes = Type.Union([
+  Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?([kMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$' }),
+  Type.Number(),
+]);
 /** A resource of Kubernetes, or one of a vendor, whose name has a domain. */
-const quantities = Type.Record(
-  Type.String({ pattern: '^(cpu|memory|ephemeral-storage|hugepages-.+|.+/.+)$' }),
-  nullable(quantity),
-  { additionalProperties: false },
-);
+const quantities = {
+  type: 'object',
+  patternProperties: {
+    '^(cpu|.+/.+)$': nullable(quantity),
+    '^(memory|ephemeral-storage|hugepages-.+)$': nullable(bytes),
+  },
+  additionalProperties: false,
+} as TSchema;
 export const resources = Type.Object(
   {
     requests: Type.Optional(nullable(quantities)),
@@ -78,18 +92,42 @@ const service = closed({
   spec: mapping,
 });
 
+const hostName = Type.String({ pattern: '^((\\*\\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$' });
+const ingressPath = closed({
+  path: Type.String({ pattern: '^/' }),
+  pathType: Type.Enum(['Prefix', 'Exact', 'ImplementationSpecific']),
+});
+
 const ingress = closed({
   enabled: flag,
   className: text,
   annotations: texts,
-  hosts: Type.Array(
-    closed({
-      host: Type.Optional(text),
-      paths: Type.Optional(Type.Array(closed({ path: text, pathType: Type.Optional(text) }))),
-    }),
+  hosts: Type.Array(closed({ host: Type.Optional(hostName), paths: Type.Optional(Type.Array(ingressPath)) })),
+  tls: Type.Array(
+    closed({ hosts: Type.Optional(Type.Array(hostName)), secretName: Type.Optional(objectName) }),
   ),
-  tls: mappings,
 });
+
+const probe = closed({
+  ...Object.fromEntries(
+    ['initialDelay', 'period', 'timeout', 'terminationGracePeriod'].map((one) => [`${one}Seconds`, count(0)]),
+  ),
+  successThreshold: count(1),
+  failureThreshold: count(1),
+  httpGet: mapping,
+  tcpSocket: mapping,
+  exec: mapping,
+  grpc: mapping,
+});
+
+const variable = closed({ name, value: Type.Optional(text), valueFrom: Type.Optional(mapping) });
+
+/** How many pods, as a number or as a percentage. */
+const pods = Type.Union([count(0), Type.String({ pattern: '^[0-9]+%$' })]);
+
+/** Of the repository of an image, such as registry.example.com:5000/team/weir, without a scheme and a tag. */
+const REPOSITORY = '([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*';
+const tag = Type.String({ pattern: '^([A-Za-z0-9_][A-Za-z0-9._-]{0,127}(@sha256:[0-9a-f]{64})?)?$' });
 
 const httpRoute = closed({
   enabled: flag,
@@ -118,14 +156,14 @@ const metrics = closed({
 /** Schema of the chart's values for deployment and networking. */
 export const deployment = {
   global: Type.Optional(mapping),
-  nameOverride: text,
-  fullnameOverride: text,
-  namespaceOverride: text,
+  nameOverride: label,
+  fullnameOverride: label,
+  namespaceOverride: label,
   commonLabels: texts,
   image: closed({
     registry: text,
-    repository: name,
-    tag: text,
+    repository: Type.String({ pattern: `^${REPOSITORY}$` }),
+    tag,
     digest,
     pullPolicy: Type.Union([Type.Literal('IfNotPresent'), Type.Literal('Always'), Type.Literal('Never')]),
   }),
@@ -135,7 +173,7 @@ export const deployment = {
   rbac: closed({ create: flag }),
   check: closed({ enabled: flag, onInstall: flag, timeoutSeconds: count(1), resources }),
   tests: closed({
-    existingSecret: closed({ name: text, key: name }),
+    existingSecret: closed({ name: objectName, key: dataKey }),
     path: Type.String({ pattern: '^/' }),
     account: text,
     maxRequests: count(0),
@@ -147,8 +185,8 @@ export const deployment = {
   autoscaling,
   podDisruptionBudget: closed({
     enabled: flag,
-    maxUnavailable: nullable(Type.Union([count(0), text])),
-    minAvailable: nullable(Type.Union([count(0), text])),
+    maxUnavailable: nullable(pods),
+    minAvailable: nullable(pods),
     unhealthyPodEvictionPolicy: Type.Union([Type.Literal('AlwaysAllow'), Type.Literal('IfHealthyBudget')]),
   }),
   topologySpreadConstraints: mappings,
@@ -170,17 +208,17 @@ export const deployment = {
   ),
   podSecurityContext: mapping,
   securityContext: mapping,
-  serviceAccount: closed({ create: flag, name: text, annotations: texts }),
-  livenessProbe: mapping,
-  readinessProbe: mapping,
-  startupProbe: mapping,
+  serviceAccount: closed({ create: flag, name: objectName, annotations: texts }),
+  livenessProbe: probe,
+  readinessProbe: probe,
+  startupProbe: probe,
   drainSeconds: Type.Integer({ minimum: 3, maximum: 3600 }),
   lifecycle: mapping,
   deploymentAnnotations: texts,
   deploymentLabels: texts,
   podAnnotations: texts,
   podLabels: texts,
-  extraEnv: mappings,
+  extraEnv: Type.Array(variable),
   extraEnvFrom: mappings,
   extraVolumes: mappings,
   extraVolumeMounts: mappings,
@@ -199,7 +237,7 @@ export const deployment = {
     sampleRatio: nullable(
       Type.Union([Type.Number({ minimum: 0, maximum: 1 }), Type.String({ pattern: '^(0|0\\.\\d+|1)$' })]),
     ),
-    headersSecret: closed({ name: text, key: name }),
+    headersSecret: closed({ name: objectName, key: dataKey }),
     env: Type.Record(Type.String({ pattern: '^OTEL_[A-Z_]+$' }), Type.Union([text, Type.Number(), flag]), {
       additionalProperties: false,
     }),
@@ -217,7 +255,7 @@ export const deployment = {
   metrics,
   platform: closed({
     enabled: flag,
-    image: closed({ repository: text, tag: text, digest }),
+    image: closed({ repository: Type.String({ pattern: `^(${REPOSITORY})?$` }), tag, digest }),
     resources,
   }),
 };

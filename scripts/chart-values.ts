@@ -4,7 +4,7 @@ import { anyLimit, limitsSchema, ROW_NAME } from '../src/config/files/limits/sch
 import { asNode, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
 import { settingsSchema } from '../src/config/settings/settings.ts';
 import { storeSchema } from '../src/config/settings/store.ts';
-import { deployment, resources } from './chart-deployment.ts';
+import { dataKey, deployment, objectName, resources } from './chart-deployment.ts';
 
 const closed = <T extends TProperties>(properties: T) =>
   Type.Object(properties, { additionalProperties: false });
@@ -22,14 +22,14 @@ const redis = closed({
   sentinels: Type.Array(url),
   name: Type.String(),
   existingSecret: closed({
-    name: Type.String(),
+    name: objectName,
     urlKey: Type.String(),
     usernameKey: Type.String(),
     passwordKey: Type.String(),
   }),
   tls: closed({
     enabled: Type.Boolean(),
-    existingSecret: Type.String(),
+    existingSecret: objectName,
     caKey: Type.String(),
     certKey: Type.String(),
     keyKey: Type.String(),
@@ -60,10 +60,10 @@ function identity(): TSchema {
   );
   return closed({
     kind: Type.Union(kinds.map((kind) => Type.Literal(kind))),
-    static: closed({ existingSecret: Type.String(), key: Type.String(), ...identitiesSchema.properties }),
+    static: closed({ existingSecret: objectName, key: dataKey, ...identitiesSchema.properties }),
     ...(Object.fromEntries(byKind) as TProperties),
     existingSecret: closed({
-      name: Type.String(),
+      name: objectName,
       clientSecretKey: Type.String(),
       directoryTokenKey: Type.String(),
     }),
@@ -75,8 +75,8 @@ const { openapi: _, ...pricing } = settingsSchema.properties.operations.properti
 const operations = closed({
   ...pricing,
   unlisted: Type.Union([Type.Null(), pricing.unlisted]),
-  existingConfigMap: Type.String(),
-  key: Type.String({ minLength: 1 }),
+  existingConfigMap: objectName,
+  key: dataKey,
   openapi: Type.Union([Type.Null(), Type.String(), Type.Object({})]),
 });
 
@@ -100,26 +100,26 @@ const limits = closed({
   organizations: withFurtherLimits(organizations),
   addresses: withFurtherLimits(addresses),
   principals: withFurtherLimits(principals),
-  existingConfigMap: Type.String(),
-  key: Type.String({ minLength: 1 }),
-  overrideConfigMaps: Type.Array(Type.String({ minLength: 1 })),
+  existingConfigMap: objectName,
+  key: dataKey,
+  overrideConfigMaps: Type.Array(Type.String({ ...objectName, minLength: 1 }), { uniqueItems: true }),
 });
 
 const { token } = settingsSchema.properties.admin.properties;
 
 const admin = closed({
   token: orEmpty(token),
-  existingSecret: closed({ name: Type.String(), key: Type.String({ minLength: 1 }) }),
+  existingSecret: closed({ name: objectName, key: dataKey }),
 });
 
 const tls = closed({
   enabled: Type.Boolean(),
-  existingSecret: Type.String(),
-  certKey: Type.String({ minLength: 1 }),
-  keyKey: Type.String({ minLength: 1 }),
+  existingSecret: objectName,
+  certKey: dataKey,
+  keyKey: dataKey,
   admin: Type.Boolean(),
   decisions: Type.Boolean(),
-  clientCa: closed({ existingSecret: Type.String(), key: Type.String({ minLength: 1 }) }),
+  clientCa: closed({ existingSecret: objectName, key: dataKey }),
   certManager: closed({
     enabled: Type.Boolean(),
     issuerRef: Type.Object({}),
@@ -142,7 +142,7 @@ const decisions = closed({
     port: Type.Integer({ minimum: 1, maximum: 65535 }),
     headers: settingsSchema.properties.decisions.properties.envoy.properties.headers,
     rules: Type.Record(Type.String(), Type.Union([Type.String(), Type.Object({})])),
-    existingConfigMap: Type.String(),
+    existingConfigMap: objectName,
   }),
 });
 

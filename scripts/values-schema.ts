@@ -57,7 +57,27 @@ function partial(schema: Json, everything: boolean): Json {
   }
   const required = everything ? [] : stillRequired(result);
   delete result.required;
-  return required.length === 0 ? result : { ...result, required };
+  return withoutAnyOf(required.length === 0 ? result : { ...result, required });
+}
+
+/**
+ * The same schema without `anyOf` where a list of types or of values says it as well. Helm prints a line for each
+ * variant of an `anyOf`, and a single line for a list.
+ */
+function withoutAnyOf(schema: JsonObject): JsonObject {
+  const { anyOf, ...rest } = schema;
+  if (!Array.isArray(anyOf)) return schema;
+  const variants = (anyOf as readonly JsonObject[]).map(({ description: _, ...variant }) => variant);
+  if (variants.every((variant) => variant.const !== undefined))
+    return { ...rest, enum: variants.map(({ const: value = null }) => value) };
+  const types = variants.flatMap(({ type }) => type ?? []);
+  const keywords = variants.flatMap(({ type: _, ...others }) => Object.keys(others));
+  const isAmbiguous = (all: readonly Json[]) => new Set(all).size < all.length;
+  const isTyped = variants.every(
+    ({ type, ...others }) => type !== undefined && !('const' in others) && !('enum' in others),
+  );
+  if (!isTyped || isAmbiguous(types) || isAmbiguous([...keywords, ...Object.keys(rest)])) return schema;
+  return { ...rest, ...Object.assign({}, ...variants), type: types };
 }
 
 /** Requires no key of a mapping, and none of these mappings in it; an earlier chart's values lack those that are new. */

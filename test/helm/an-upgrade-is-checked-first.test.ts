@@ -51,6 +51,20 @@ describeChart('the Job that runs before an installation or an upgrade', () => {
     expect(hooks).not.toContain('pre-install,pre-upgrade');
   });
 
+  it('does not wait for an object that does not exist, where weir check names what is missing', async () => {
+    const set = ['identity.static.existingSecret=mine', 'limits.overrideConfigMaps={theirs}'];
+    const manifests = render({ set });
+    const { volumes } = podIn(manifests);
+    const sourceOf = (name: string) => volumes.find((one) => one.name.startsWith(name));
+    expect(sourceOf('identities')?.secret).toMatchObject({ secretName: 'mine', optional: true });
+    // An empty folder of overrides is valid.
+    expect(sourceOf('overrides')?.configMap).toEqual({ name: 'theirs' });
+    expect(sourceOf('limits')?.configMap).toEqual({ name: 'weir-limits-check' });
+    const missing = /identities.yaml: does not exist: the setting identity.file refers to it/;
+    await expect(configurationIn(podIn(manifests), manifests)).rejects.toThrow(missing);
+    expect(JSON.stringify(only(manifests, 'Deployment').spec)).not.toContain('optional');
+  });
+
   it('has no access to the API, prints why it failed, and can be left out', () => {
     const manifests = render();
     expect(JSON.stringify(podIn(manifests))).not.toContain('serviceAccountToken');

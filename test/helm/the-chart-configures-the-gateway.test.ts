@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { digestOf } from '../../src/domain/token-digest.ts';
 import type { Configuration } from '../../src/process/configuration.ts';
@@ -313,10 +314,50 @@ describeChart('values that are wrong', () => {
     ['telemetry.env.OTLP_X=1', "at '/telemetry/env'", 'OTLP_X'],
     ['additionalServices.internal.typ=NodePort', "at '/additionalServices/internal'", 'typ'],
     ['metrics.serviceMonitor.interval=often', "at '/metrics/serviceMonitor/interval'", 'pattern'],
+    ['resources.limits.memory=512m', "at '/resources/limits/memory'", 'pattern'],
+    ['fullnameOverride=Weir', "at '/fullnameOverride'", 'pattern'],
+    ['identity.static.existingSecret=My_Secret', "at '/identity/static/existingSecret'", 'pattern'],
+    ['limits.key=folder/limits.yaml', "at '/limits/key'", 'pattern'],
+    ['limits.overrideConfigMaps={a,a}', "at '/limits/overrideConfigMaps'", 'equal'],
+    ['image.repository=weir:0.3.0', "at '/image/repository'", 'pattern'],
+    ['image.repository=https://registry.example.com/weir', "at '/image/repository'", 'pattern'],
+    ['ingress.hosts[0].host=https://api.example.com', "at '/ingress/hosts/0/host'", 'pattern'],
+    ['ingress.hosts[0].paths[0].path=v3', "at '/ingress/hosts/0/paths/0/path'", 'pattern'],
+    ['ingress.hosts[0].paths[0].pathType=prefix', "at '/ingress/hosts/0/paths/0/pathType'", "'Prefix'"],
+    ['ingress.tls[0].secret=x', "at '/ingress/tls/0'", 'secret'],
+    ['extraEnv[0].name=A,extraEnv[0].value=1', "at '/extraEnv/0/value'", 'want string'],
+    ['livenessProbe.periodSecond=10', "at '/livenessProbe'", 'periodSecond'],
+    ['podDisruptionBudget.maxUnavailable=half', "at '/podDisruptionBudget/maxUnavailable'", 'pattern'],
   ])('%s is refused, with the key named', (set, where, what) => {
     const why = refusal({ set: [set] });
     expect(why).toContain(where);
     if (what !== 'Robot') expect(why).toContain(what);
+  });
+
+  it('a value that may have several types is refused in one line', () => {
+    expect(refusal({ set: ['replicaCount=three'] })).toContain(
+      "'/replicaCount': got string, want null or integer",
+    );
+    expect(refusal({ set: ['log.level=warning'] })).toContain("must be one of 'fatal', 'error', 'warn'");
+    expect(refusal({ set: ['replicaCount=three', 'log.level=warning'] })).not.toContain('anyOf');
+  });
+
+  it.each([
+    ['tls.admin=true', 'tls.admin, because tls.enabled is false'],
+    ['tls.clientCa.existingSecret=ca', 'tls.clientCa, because tls.enabled is false'],
+    ['redis.tls.existingSecret=ca', 'redis.tls.existingSecret, because redis.tls.enabled is false'],
+    ['identity.jwt.issuer=https://i', 'identity.jwt, because identity.kind is static'],
+    [
+      'limits.existingConfigMap=mine,limits.accounts.a.account-read=5',
+      'limits.accounts, because of limits.existingConfigMap',
+    ],
+    ['ingress.hosts[0].host=api.example.com', 'ingress.hosts, because ingress.enabled is false'],
+    ['telemetry.sampleRatio=0.1', 'telemetry.sampleRatio, because telemetry.endpoint is empty'],
+  ])('%s alone has no effect, and NOTES.txt says so', (set, why) => {
+    const shown = 'extraObjects[0]=# {{ include "weir.withoutEffect" . | fromYamlArray | join "; " }}';
+    const text = renderText({ set: [set, shown] });
+    expect(text).toContain(`extra-objects.yaml\n# ${why}\n`);
+    expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.withoutEffect" .');
   });
 
   it.each([
@@ -341,6 +382,22 @@ describeChart('values that are wrong', () => {
       'needs identity.introspection.clientId',
     ],
     ['redis.mode=cluster,redis.nodes={redis://u:p@x}', 'must not contain passwords'],
+    ['redis.url=redis://r,redis.dev.enabled=true', 'redis.url and redis.dev.enabled: set one of them'],
+    [
+      'redis.url=redis://r,redis.existingSecret.name=s,redis.existingSecret.urlKey=url',
+      'redis.url and redis.existingSecret.urlKey: set one of them',
+    ],
+    [
+      'redis.existingSecret.passwordKey=p',
+      'redis.existingSecret.passwordKey needs redis.existingSecret.name',
+    ],
+    ['redis.existingSecret.name=s', 'redis.existingSecret.name needs the keys that the Secret has'],
+    ['identity.existingSecret.clientSecretKey=c', 'needs identity.existingSecret.name'],
+    ['podLabels.app\\.kubernetes\\.io/name=x', 'podLabels: the chart sets the label app.kubernetes.io/name'],
+    [
+      'metrics.podMonitor.enabled=true,metrics.podMonitor.interval=5s',
+      'metrics.podMonitor.scrapeTimeout (10s) is longer than its interval (5s)',
+    ],
   ])('%s contradicts itself, and helm says how', (set, why) => {
     expect(refusal({ set: [set] })).toContain(why);
   });
@@ -361,6 +418,16 @@ describeChart('the shape of the deployment', () => {
     expect(text).toContain('"terminationGracePeriodSeconds":95');
     const settings = only(render({ set: ['drainSeconds=90'] }), 'ConfigMap', /^weir$/).data?.['weir.yaml'];
     expect(settings).toContain('drainDelaySeconds: 30\n  graceSeconds: 60');
+  });
+
+  it('opens the ports of settings, and asks them as they are served', () => {
+    const set = ['settings.listen.port=8081', 'settings.admin.port=9091', 'settings.admin.tls.certFile=/c'];
+    const text = JSON.stringify(specOf('Deployment', ...set));
+    expect(text).toContain('"name":"http","containerPort":8081');
+    expect(text).toContain('"name":"metrics","containerPort":9091');
+    expect(text).toContain('"path":"/livez","port":"metrics","scheme":"HTTPS"');
+    const test = JSON.stringify(only(render({ set }), 'Pod').spec);
+    expect(test).toContain('{"name":"METRICS_PORT","value":"9091"}');
   });
 
   it('serves all paths of an Ingress host without paths', () => {
@@ -389,7 +456,7 @@ describeChart('the shape of the deployment', () => {
   it('can have a user namespace, and containers that are resized in place', () => {
     const text = JSON.stringify(specOf('Deployment', 'hostUsers=false', 'resizePolicy[0].resourceName=cpu'));
     expect(text).toContain('"hostUsers":false');
-    expect(text).toContain('"resizePolicy":[{"resourceName":"cpu"}]');
+    expect(text).toContain('"resizePolicy":[{"resourceName":"cpu","restartPolicy":"NotRequired"}]');
     expect(JSON.stringify(specOf('Deployment'))).not.toMatch(/hostUsers|resizePolicy/);
   });
 

@@ -8,8 +8,8 @@ import { Agent as SecureAgent, get as getSecurely } from 'node:https';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 
-const { SERVICE_URL, METRICS_HOST, METRICS_SCHEME, REQUEST_PATH, ACCOUNT, TOKEN, LIMITS_FILE, OVERRIDE_FOLDERS } =
-  process.env;
+const { SERVICE_URL, METRICS_HOST, METRICS_PORT, METRICS_SCHEME } = process.env;
+const { REQUEST_PATH, ACCOUNT, TOKEN, LIMITS_FILE, OVERRIDE_FOLDERS } = process.env;
 const MOST_REQUESTS = Number(process.env.MOST_REQUESTS);
 const AT_ONCE = 64;
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
@@ -97,7 +97,7 @@ function versionOfMounted() {
 async function versionsOfPods() {
   const pods = await lookup(METRICS_HOST, { all: true, family: 4 });
   const entries = pods.map(async ({ address }) => {
-    const { text } = await request(`${METRICS_SCHEME ?? 'http'}://${address}:9090/metrics`);
+    const { text } = await request(`${METRICS_SCHEME ?? 'http'}://${address}:${METRICS_PORT ?? 9090}/metrics`);
     return `${address} ${/^weir_limits_info\{sha="(\w+)"\} 1$/m.exec(text)?.[1]}`;
   });
   return Promise.all(entries);

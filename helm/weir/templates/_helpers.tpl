@@ -104,15 +104,18 @@ app.kubernetes.io/component: gateway
 {{- $tls := default dict .Values.tls -}}
 {{- if $tls.enabled -}}{{- dig "clientCa" "existingSecret" "" $tls -}}{{- end -}}
 {{- end -}}
-{{/* http or https, on the port for clients and on the admin port. */}}
+{{/* http or https, on the port for clients and on the others. `settings` may have a certificate too. */}}
 {{- define "weir.scheme" -}}
-{{- ternary "https" "http" (ne (include "weir.tlsSecret" .) "") -}}
+{{- $own := dig "listen" "tls" dict (default dict .Values.settings) -}}
+{{- ternary "https" "http" (or (ne (include "weir.tlsSecret" .) "") (not (empty $own))) -}}
 {{- end -}}
 {{- define "weir.adminScheme" -}}
-{{- ternary "https" "http" (and (ne (include "weir.tlsSecret" .) "") (default dict .Values.tls).admin) -}}
+{{- $own := dig "admin" "tls" dict (default dict .Values.settings) -}}
+{{- ternary "https" "http" (or (and (ne (include "weir.tlsSecret" .) "") (eq (toString (default dict .Values.tls).admin) "true")) (not (empty $own))) -}}
 {{- end -}}
 {{- define "weir.decisionsScheme" -}}
-{{- ternary "https" "http" (and (ne (include "weir.tlsSecret" .) "") (eq (toString (default dict .Values.tls).decisions) "true")) -}}
+{{- $own := dig "decisions" "tls" dict (default dict .Values.settings) -}}
+{{- ternary "https" "http" (or (and (ne (include "weir.tlsSecret" .) "") (eq (toString (default dict .Values.tls).decisions) "true")) (not (empty $own))) -}}
 {{- end -}}
 {{/* "yes" if the pods have no port for clients. */}}
 {{- define "weir.onlyDecides" -}}
@@ -211,6 +214,30 @@ bounds of 1 and 1000.
 {{- if and $tls.enabled (dig "certManager" "enabled" false $tls) (not (dig "certManager" "issuerRef" "name" "" $tls)) -}}{{- fail "tls.certManager needs tls.certManager.issuerRef.name" -}}{{- end -}}
 {{- if and (dig "envoy" "enabled" false (default dict .Values.decisions)) (ne (include "weir.servesEnvoy" .) "yes") -}}{{- fail "decisions.envoy.enabled needs decisions.enabled" -}}{{- end -}}
 {{- if and (eq (include "weir.servesEnvoy" .) "yes") (not .Values.decisions.envoy.rules) (not .Values.decisions.envoy.existingConfigMap) -}}{{- fail "decisions.envoy.enabled needs decisions.envoy.rules or decisions.envoy.existingConfigMap" -}}{{- end -}}
+{{- $urls := list -}}
+{{- if $redis.url -}}{{- $urls = append $urls "redis.url" -}}{{- end -}}
+{{- if $redis.existingSecret.urlKey -}}{{- $urls = append $urls "redis.existingSecret.urlKey" -}}{{- end -}}
+{{- if $redis.dev.enabled -}}{{- $urls = append $urls "redis.dev.enabled" -}}{{- end -}}
+{{- if gt (len $urls) 1 -}}{{- fail (printf "%s: set one of them, because each names a Redis" (join " and " $urls)) -}}{{- end -}}
+{{- range $value, $keys := dict "redis.existingSecret" (list "urlKey" "usernameKey" "passwordKey") "identity.existingSecret" (list "clientSecretKey" "directoryTokenKey") -}}
+{{- $secret := default dict (ternary $redis.existingSecret $.Values.identity.existingSecret (hasPrefix "redis" $value)) -}}
+{{- $set := list -}}
+{{- range $keys -}}{{- if index $secret . -}}{{- $set = append $set . -}}{{- end -}}{{- end -}}
+{{- if and $set (not $secret.name) -}}{{- fail (printf "%s.%s needs %s.name" $value (first $set) $value) -}}{{- end -}}
+{{- if and $secret.name (not $set) -}}{{- fail (printf "%s.name needs the keys that the Secret has: %s.%s" $value $value (join (printf " or %s." $value) $keys)) -}}{{- end -}}
+{{- end -}}
+{{- range $value := list "commonLabels" "podLabels" -}}
+{{- range list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" -}}
+{{- if hasKey (default dict (index $.Values $value)) . -}}{{- fail (printf "%s: the chart sets the label %s" $value .) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- range $name := list "serviceMonitor" "podMonitor" -}}
+{{- $monitor := index $.Values.metrics $name -}}
+{{- $start := toDate "2006-01-02" "2026-01-01" -}}
+{{- if and $monitor.enabled $monitor.interval $monitor.scrapeTimeout (($start | dateModify $monitor.interval).Before ($start | dateModify $monitor.scrapeTimeout)) -}}
+{{- fail (printf "metrics.%s.scrapeTimeout (%s) is longer than its interval (%s), which the Prometheus operator refuses" $name $monitor.scrapeTimeout $monitor.interval) -}}
+{{- end -}}
+{{- end -}}
 {{- if and (default dict .Values.decisions).only (ne (include "weir.onlyDecides" .) "yes") -}}{{- fail "decisions.only needs decisions.enabled" -}}{{- end -}}
 {{- if and (eq (include "weir.onlyDecides" .) "yes") (or .Values.ingress.enabled .Values.gatewayAPI.httpRoute.enabled) -}}{{- fail "decisions.only leaves no port for clients: ingress.enabled and gatewayAPI.httpRoute.enabled must be false" -}}{{- end -}}
 {{- if and .Values.ingress.enabled (not .Values.ingress.hosts) -}}{{- fail "ingress.enabled needs ingress.hosts" -}}{{- end -}}
@@ -362,7 +389,7 @@ bounds of 1 and 1000.
 {{- if $decisions.enabled -}}
 {{- if not $decisions.trusted }}{{ fail "decisions.trusted: list the addresses of the proxies that ask, such as the range of the pods" }}{{ end -}}
 {{- $_ := set $settings "decisions" (dict "host" "0.0.0.0" "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
-{{- if eq (include "weir.decisionsScheme" .) "https" -}}{{- $_ := set $settings.decisions "tls" $settings.listen.tls -}}{{- end -}}
+{{- if and (eq (include "weir.decisionsScheme" .) "https") $settings.listen.tls -}}{{- $_ := set $settings.decisions "tls" $settings.listen.tls -}}{{- end -}}
 {{- if eq (include "weir.servesEnvoy" .) "yes" -}}
 {{- $_ := set $settings.decisions "envoy" (dict "port" $decisions.envoy.port "headers" $decisions.envoy.headers "files" (list "/etc/weir/descriptors")) -}}
 {{- end -}}

@@ -145,10 +145,9 @@ function keyFindings({
 }: Extract<Settings['identity'], { kind: 'jwt' }>): Finding[] {
   const findings: Finding[] = [];
   if ((jwksUrl === undefined) === (keyFile === undefined)) {
-    findings.push({
-      path: [],
-      message: 'set either jwksUrl or keyFile, not both',
-    });
+    const message =
+      keyFile === undefined ? 'has neither jwksUrl nor keyFile' : 'has both jwksUrl and keyFile';
+    findings.push({ path: [], message, hint: 'set one of them' });
   }
   const symmetric = algorithms.filter(isSymmetric);
   if (symmetric.length === 0) return findings;

@@ -30,7 +30,7 @@ describe('credentials', () => {
     [[{ ...KEY, name: 'X-Service-Account' }], 'credentials.0.name: x-service-account has another meaning'],
     [
       [{ ...KEY, identity: JWT_WITHOUT_KEYS }],
-      'credentials.0.identity: set either jwksUrl or keyFile, not both',
+      'credentials.0.identity: has neither jwksUrl nor keyFile: set one of them',
     ],
   ])('%j: %s', (credentials, expected) => {
     expect(problemsOf({ kind: 'static' }, credentials)).toBe(expected);
@@ -49,8 +49,8 @@ describe('identity', () => {
   });
 
   it.each([
-    [JWT_WITHOUT_KEYS, 'identity: set either jwksUrl or keyFile, not both'],
-    [{ ...JWT, keyFile: 'k' }, 'identity: set either jwksUrl or keyFile, not both'],
+    [JWT_WITHOUT_KEYS, 'identity: has neither jwksUrl nor keyFile: set one of them'],
+    [{ ...JWT, keyFile: 'k' }, 'identity: has both jwksUrl and keyFile: set one of them'],
     [{ ...JWT, algorithms: ['HS256'] }, 'identity.algorithms: HS256 needs a secret: set keyFile to its file'],
     [
       { ...JWT_WITHOUT_KEYS, keyFile: 'k', algorithms: ['HS256', 'RS256'] },
