@@ -34,7 +34,7 @@ export class StalledUploads {
     this.#timer ??= setInterval(() => this.check(), CHECK_MS).unref();
   }
 
-  /** In constant time: the last upload takes the place of this one. */
+  /** In constant time: the last upload moves to where this one was. */
   remove(request: StreamedRequest): void {
     const { upload } = request;
     if (upload === undefined) return;
