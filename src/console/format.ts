@@ -25,6 +25,11 @@ export function milliseconds(value: number | null): string {
   return `${value < 10 ? value.toFixed(1).replace(/\.0$/, '') : Math.round(value)} ms`;
 }
 
+/** What a limit is of: `points`, `requests at a time`. */
+export function unitOf(counts: 'points' | 'requests' | 'concurrent'): string {
+  return counts === 'concurrent' ? 'requests at a time' : counts;
+}
+
 /** `14:03:07` on the clock of the reader. */
 export function clock(atMs: number): string {
   return new Date(atMs).toLocaleTimeString('en-GB');

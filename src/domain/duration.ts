@@ -41,6 +41,23 @@ export function windowText(seconds: number): string {
   return seconds === unit.seconds ? `per ${unit.name}` : `in ${exactDuration(seconds)}`;
 }
 
+/** The time of a limit after its amount: `per minute`, `in 5 min`, `per month`. */
+export function limitTimeText({ windowSeconds, period }: LimitTime): string {
+  return period === undefined ? windowText(windowSeconds) : `per ${period.unit}`;
+}
+
+/** The time of a limit after `per`: `minute`, `5 min`, `month`. */
+export function limitTimeName({ windowSeconds, period }: LimitTime): string {
+  if (period !== undefined) return period.unit;
+  const unit = exactUnit(windowSeconds);
+  return windowSeconds === unit.seconds ? unit.name : exactDuration(windowSeconds);
+}
+
+interface LimitTime {
+  readonly windowSeconds: number;
+  readonly period?: { readonly unit: string } | undefined;
+}
+
 function exactUnit(seconds: number) {
   return UNITS.find((one) => seconds >= one.seconds && seconds % one.seconds === 0) ?? SECOND;
 }

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { nearestOf } from '../../config/reader/messages.ts';
 import type { Principal } from '../../domain/caller.ts';
-import { windowText } from '../../domain/duration.ts';
+import { limitTimeText } from '../../domain/duration.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { type LimitRow, unitOf } from '../../domain/limits/rows.ts';
 import { rangeOf } from '../../domain/network.ts';
@@ -88,16 +88,18 @@ export class Finder {
   }
 
   #owner(scope: BlockScope, id: string): Found {
-    const principal = scope === 'principal' ? this.#sources.owners.principalOf(id) : undefined;
-    const name = principal?.type ?? `${scope[0]?.toUpperCase()}${scope.slice(1)}`;
-    if (scope !== 'principal') return { kind: scope, id, text: name };
-    const owner = principal && ownerOf(principal);
+    const text = `${scope[0]?.toUpperCase()}${scope.slice(1)}`;
+    if (scope !== 'principal') return { kind: scope, id, text };
+    const principal = this.#sources.owners.principalOf(id);
+    if (principal === undefined) return { kind: scope, id, text, isPerson: true };
+    const { type } = principal;
+    const owner = ownerOf(principal);
     return {
       kind: scope,
       id,
-      text: owner === undefined ? name : `${name} of ${owner.scope} ${owner.id}`,
-      isPerson: principal?.type !== 'ServiceAccount',
-      ...(owner && { owner }),
+      text: `${type} of ${owner.scope} ${owner.id}`,
+      isPerson: type !== 'ServiceAccount',
+      owner,
     };
   }
 
@@ -165,18 +167,16 @@ function endedRequest(id: string, { atMs, status, operation, owner, reason }: En
   return { kind: 'request', id, text: `${new Date(atMs).toISOString()}${of}: ${status}${why}${by}` };
 }
 
-function planText(set: ReturnType<Limits['plans']['get']> = {}): string {
+function planText(set: NonNullable<ReturnType<Limits['plans']['get']>>): string {
   return `sets ${Object.keys(set).join(', ') || 'no limit'}`;
 }
 
 /** `500 points per second, per account`. */
-function limitText(
-  { scope, counts, windowSeconds, period }: LimitRow,
-  limit: number | 'none' = 'none',
-): string {
-  const time = period === undefined ? windowText(windowSeconds) : `per ${period.unit}`;
+function limitText(row: LimitRow, limit: number | 'none' = 'none'): string {
+  const { scope, counts } = row;
+  const time = counts === 'concurrent' ? '' : ` ${limitTimeText(row)}`;
   const number = limit === 'none' ? 'no limit on' : shownCount(limit);
-  return `${number} ${unitOf(counts)}${counts === 'concurrent' ? '' : ` ${time}`}, per ${scope}`;
+  return `${number} ${unitOf(counts)}${time}, per ${scope}`;
 }
 
 function addressText(address: string): string {

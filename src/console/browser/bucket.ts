@@ -1,7 +1,7 @@
 import type { BucketUsage } from '../../admin/usage/owner-usage.ts';
-import { exactDuration, windowText } from '../../domain/duration.ts';
+import { limitTimeName } from '../../domain/duration.ts';
 import { shownCount } from '../../domain/shown.ts';
-import { duration, inFlightText, moment } from '../format.ts';
+import { duration, inFlightText, moment, unitOf } from '../format.ts';
 import { setLimit, unsetLimit } from './actions/set-limit.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { element, setText } from './widgets/dom.ts';
@@ -103,16 +103,12 @@ function unknownText(readAtMs: number | undefined): string {
   return readAtMs === undefined ? 'unknown' : sinceText(readAtMs);
 }
 
-function limitText({ limit, counts, windowSeconds, period }: BucketUsage): string {
-  if (counts === 'concurrent') return `of ${shownCount(limit)} requests at a time left`;
-  if (period !== undefined) return `of ${shownCount(limit)} ${counts} left, per\u00a0${period.unit}`;
-  return `of ${shownCount(limit)} ${counts} left, ${perWindow(windowSeconds)}`;
-}
-
-/** `per second`, `per 5 s`. Its words stay in one line. */
-function perWindow(seconds: number): string {
-  const text = windowText(seconds);
-  return (text.startsWith('per ') ? text : `per ${exactDuration(seconds)}`).replaceAll(' ', '\u00a0');
+function limitText(bucket: BucketUsage): string {
+  const { limit, counts } = bucket;
+  const left = `of ${shownCount(limit)} ${unitOf(counts)} left`;
+  if (counts === 'concurrent') return left;
+  // The time stays in one line.
+  return `${left}, ${`per ${limitTimeName(bucket)}`.replaceAll(' ', '\u00a0')}`;
 }
 
 function returnsText(bucket: BucketUsage): string {

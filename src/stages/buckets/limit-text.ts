@@ -1,4 +1,4 @@
-import { roundedDuration, windowText } from '../../domain/duration.ts';
+import { limitTimeText, roundedDuration } from '../../domain/duration.ts';
 import { ownerText } from '../../domain/limits/scopes.ts';
 import { costIn, isConcurrent } from '../../store/store.ts';
 import type { PayerBucket } from './payer-bucket.ts';
@@ -18,15 +18,11 @@ export function limitText(
 ): string {
   const owner = ownerText(bucket.scope, bucket.owner);
   if (isConcurrent(bucket)) return concurrentText(bucket, owner, isPart);
-  const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${perText(bucket)}${selectionText(bucket)}`;
+  const limit = `${isPart ? "this replica's part of its" : 'its'} ${amountText(bucket)} ${limitTimeText(bucket)}${selectionText(bucket)}`;
   const wait = waitText(bucket, waitSeconds);
   if (remaining === 0) return `${owner} has used ${limit}; ${wait}.`;
   const left = remaining.toLocaleString('en');
   return `${owner} has ${left} left of ${limit}, and this request needs ${costIn(bucket, cost)}; ${wait}.`;
-}
-
-function perText({ period, windowSeconds }: PayerBucket): string {
-  return period === undefined ? windowText(windowSeconds) : `per ${period.unit}`;
 }
 
 /** Nobody plans by hours and days, but everybody by dates. */

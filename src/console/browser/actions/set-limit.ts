@@ -1,6 +1,6 @@
 import type { ShownLimit } from '../../../admin/facts/live-limit-api.ts';
 import { shownCount } from '../../../domain/shown.ts';
-import { moment } from '../../format.ts';
+import { moment, unitOf } from '../../format.ts';
 import { ask } from '../api.ts';
 import { element } from '../widgets/dom.ts';
 import { durationInput, durationText } from '../widgets/inputs.ts';
@@ -29,14 +29,9 @@ interface LimitTarget {
   readonly period: string | undefined;
 }
 
-/** What a limit is of: `points`. */
-function unitOf({ counts }: Pick<LimitTarget, 'counts'>): string {
-  return counts === 'concurrent' ? 'requests at a time' : counts;
-}
-
 /** `Points per window`. */
 function labelOf({ counts, period = 'window' }: LimitTarget): string {
-  const unit = unitOf({ counts });
+  const unit = unitOf(counts);
   const label = `${unit[0]?.toUpperCase()}${unit.slice(1)}`;
   return counts === 'concurrent' ? label : `${label} per ${period}`;
 }
@@ -66,7 +61,7 @@ export function setLimit(target: LimitTarget): void {
     ],
     confirm: 'Set the limit',
     summary: (values) =>
-      `${bucket} of ${id}: ${shownCount(Number(values.get('points')))} ${unitOf(target)} instead of ${shownCount(limit)}, at every replica, for ${durationText(duration.value)}.`,
+      `${bucket} of ${id}: ${shownCount(Number(values.get('points')))} ${unitOf(target.counts)} instead of ${shownCount(limit)}, at every replica, for ${durationText(duration.value)}.`,
     async carryOut(values) {
       const [why, by] = [values.get('why'), values.get('by')];
       const body = { [bucket]: Number(values.get('points')), for: values.get('for'), why, by };
@@ -89,7 +84,7 @@ export function unsetLimit({ scope, id, bucket, limit, counts }: Omit<LimitTarge
     confirm: 'Remove the limit',
     isDangerous: true,
     summary: () =>
-      `The live limit of ${shownCount(limit)} ${unitOf({ counts })} on ${bucket} of ${id} ends now. The files apply again.`,
+      `The live limit of ${shownCount(limit)} ${unitOf(counts)} on ${bucket} of ${id} ends now. The files apply again.`,
     async carryOut(values) {
       const query = `${new URLSearchParams({ bucket })}&${reasonQuery(values)}`;
       const path = `limits/live/${SECTIONS[scope]}/${encodeURIComponent(id)}?${query}`;

@@ -1,4 +1,4 @@
-import { windowText } from '../../../domain/duration.ts';
+import { limitTimeText } from '../../../domain/duration.ts';
 import { counted, shownCount, shownShare, shownTime } from '../../../domain/shown.ts';
 import type { ReportBucket, ReportData } from '../../report/report.ts';
 import { byId, element, setText, switchTheme } from '../widgets/dom.ts';
@@ -101,15 +101,13 @@ function drawTraffic(): void {
 }
 
 function showFacts(bucket: ReportBucket): void {
-  const { limit, counts, windowSeconds, period, shadow, requests, points } = bucket;
+  const { limit, counts, shadow, requests, points } = bucket;
   const { refusedBefore, refusedAfter, shareRefused, windows, worstHour } = bucket;
   const facts: [name: string, value: string, more: string][] = [
     [
       'Limit',
       limit === null ? 'none' : shownCount(limit),
-      limit === null
-        ? ''
-        : `${counts} ${period === undefined ? windowText(windowSeconds) : `per ${period.unit}`}`,
+      limit === null ? '' : `${counts} ${limitTimeText(bucket)}`,
     ],
     ['Requests', shownCount(requests), `${shownCount(points)} ${counts}`],
     ['Refused before', shownCount(refusedBefore), shownShare(shareRefused.before)],
