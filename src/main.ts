@@ -3,7 +3,14 @@
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import { limitCommand } from './commands/limit/command.ts';
-import { FORMATS, parseId, REMEMBERED_HOURS, withGateway, withSettings } from './commands/options.ts';
+import {
+  FORMATS,
+  ID_ARGUMENT,
+  parseId,
+  REMEMBERED_HOURS,
+  withGateway,
+  withSettings,
+} from './commands/options.ts';
 import { printError } from './commands/print.ts';
 import { replayCommand } from './commands/replay/command.ts';
 import type { RevokeOptions } from './commands/revoke.ts';
@@ -79,7 +86,7 @@ withSettings(program.command('revoke'), 'process settings, which name the Redis 
   );
 withGateway(program.command('usage'))
   .description('print the limits of an Account, what it has used, and its recent operations')
-  .argument('<id>', 'such as acct_1', parseId)
+  .argument(...ID_ARGUMENT)
   .option('--scope <scope>', 'account, organization, person or address; default: what has the id')
   .option('--organization <id>', 'Organization of the Account, if the gateway cannot look it up')
   .option('--account <id>', 'Account of the Person, if the gateway cannot look it up')
@@ -93,7 +100,7 @@ withGateway(program.command('find'))
   .description(
     'find what has an id: an Account, Organization, principal, plan, limit, operation, address or request of the last minutes',
   )
-  .argument('<id>', 'such as acct_1', parseId)
+  .argument(...ID_ARGUMENT)
   .option('--json', 'print JSON')
   .action(async (id, flags) => (await import('./commands/find.ts')).find(id, flags));
 withGateway(program.command('why'))

@@ -3,11 +3,14 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { REMEMBERED_MS } from '../facts/revocation-message.ts';
 import type { Retries } from '../replay/replay.ts';
 
-/** An id that a command is given. */
+/** An id that is not empty. */
 export function parseId(text: string): string {
   if (text.trim() !== '') return text;
   throw new InvalidArgumentError('It is empty.');
 }
+
+/** What a command is about. */
+export const ID_ARGUMENT = ['<id>', 'such as acct_1', parseId] as const;
 
 /** What every command reads unless `--config` names another file. */
 export const SETTINGS_FILE = 'weir.yaml';

@@ -1,13 +1,12 @@
 import { Command } from 'commander';
 import { BLOCK_SCOPES } from '../../facts/blocks.ts';
-import { parseId, withGateway } from '../options.ts';
+import { ID_ARGUMENT, withGateway } from '../options.ts';
 
 const WHY = ['--why <text>', 'the reason, for the audit log'] as const;
 const BY = ['--by <name>', 'your name, for the audit log; default: the user who runs the command'] as const;
 const FOR = ['--for <time>', 'how long: 30m, 2h, up to 7d', '1h'] as const;
 
 const FORCE = ['--force', 'also for an id that nobody is known to have'] as const;
-const ID = 'such as acct_1';
 
 /** `weir limit set`, `list`, `unset`, `block` and `unblock`. */
 export function limitCommand(): Command {
@@ -15,7 +14,7 @@ export function limitCommand(): Command {
   const subcommand = (usage: string, description: string) =>
     withGateway(command.command(usage)).description(description);
   subcommand('set', 'set limits of an Account, Organization, principal or address at every replica')
-    .argument('<id>', ID, parseId)
+    .argument(...ID_ARGUMENT)
     .argument('<bucket=points...>', 'such as account-read=5000')
     .requiredOption(...WHY)
     .option(...FOR)
@@ -26,14 +25,14 @@ export function limitCommand(): Command {
     .option('--json', 'print JSON')
     .action(async (flags) => (await import('./limit.ts')).listLimits(flags));
   subcommand('unset', 'remove live limits: the files apply again')
-    .argument('<id>', ID, parseId)
+    .argument(...ID_ARGUMENT)
     .argument('[bucket]', 'such as account-read; default: every live limit of this id')
     .requiredOption(...WHY)
     .option(...BY)
     .action(async (id, bucket, flags) => (await import('./limit.ts')).unsetLimit(id, bucket, flags));
   const blocking = (usage: string, description: string) =>
     subcommand(usage, description)
-      .argument('<id>', ID, parseId)
+      .argument(...ID_ARGUMENT)
       .option(
         '--scope <scope>',
         `${BLOCK_SCOPES.join(', ')}; default: address for an IP address, else account`,
