@@ -21,15 +21,14 @@ const port = Type.Integer({ minimum: 1, maximum: 65535 });
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Union([Type.Null(), schema]);
 /** Such as 500m or 1.5Gi, and not 512MB. */
-const quantity = Type.Union([
-  Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$' }),
-  Type.Number(),
-]);
+const quantityIn = (units: string) =>
+  Type.Union([
+    Type.String({ pattern: `^[0-9]+(\\.[0-9]+)?([${units}]|[KMGTPE]i|[eE][-+]?[0-9]+)?$` }),
+    Type.Number(),
+  ]);
+const quantity = quantityIn('numkMGTPE');
 /** Such as 512Mi. Of bytes, 512m would be half of one. */
-const bytes = Type.Union([
-  Type.String({ pattern: '^[0-9]+(\\.[0-9]+)?([kMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?$' }),
-  Type.Number(),
-]);
+const bytes = quantityIn('kMGTPE');
 /** A resource of Kubernetes, or one of a vendor, whose name has a domain. */
 const quantities = {
   type: 'object',
@@ -109,9 +108,10 @@ const ingress = closed({
 });
 
 const probe = closed({
-  ...Object.fromEntries(
-    ['initialDelay', 'period', 'timeout', 'terminationGracePeriod'].map((one) => [`${one}Seconds`, count(0)]),
-  ),
+  initialDelaySeconds: count(0),
+  periodSeconds: count(0),
+  timeoutSeconds: count(0),
+  terminationGracePeriodSeconds: count(0),
   successThreshold: count(1),
   failureThreshold: count(1),
   httpGet: mapping,

@@ -105,17 +105,15 @@ app.kubernetes.io/component: gateway
 {{- if $tls.enabled -}}{{- dig "clientCa" "existingSecret" "" $tls -}}{{- end -}}
 {{- end -}}
 {{/* http or https, on the port for clients and on the others. `settings` may have a certificate too. */}}
-{{- define "weir.scheme" -}}
-{{- $own := dig "listen" "tls" dict (default dict .Values.settings) -}}
-{{- ternary "https" "http" (or (ne (include "weir.tlsSecret" .) "") (not (empty $own))) -}}
-{{- end -}}
-{{- define "weir.adminScheme" -}}
-{{- $own := dig "admin" "tls" dict (default dict .Values.settings) -}}
-{{- ternary "https" "http" (or (and (ne (include "weir.tlsSecret" .) "") (eq (toString (default dict .Values.tls).admin) "true")) (not (empty $own))) -}}
-{{- end -}}
-{{- define "weir.decisionsScheme" -}}
-{{- $own := dig "decisions" "tls" dict (default dict .Values.settings) -}}
-{{- ternary "https" "http" (or (and (ne (include "weir.tlsSecret" .) "") (eq (toString (default dict .Values.tls).decisions) "true")) (not (empty $own))) -}}
+{{- define "weir.scheme" -}}{{- include "weir.schemeOf" (list . "listen" true) -}}{{- end -}}
+{{- define "weir.adminScheme" -}}{{- include "weir.schemeOf" (list . "admin" (default dict .Values.tls).admin) -}}{{- end -}}
+{{- define "weir.decisionsScheme" -}}{{- include "weir.schemeOf" (list . "decisions" (default dict .Values.tls).decisions) -}}{{- end -}}
+{{/* Of a list: the root, the section of weir.yaml that has the port, and whether the port has the certificate of `tls`. */}}
+{{- define "weir.schemeOf" -}}
+{{- $root := index . 0 -}}
+{{- $hasShared := and (ne (include "weir.tlsSecret" $root) "") (eq (toString (index . 2)) "true") -}}
+{{- $own := dig (index . 1) "tls" dict (default dict $root.Values.settings) -}}
+{{- ternary "https" "http" (or $hasShared (not (empty $own))) -}}
 {{- end -}}
 {{/* "yes" if the pods have no port for clients. */}}
 {{- define "weir.onlyDecides" -}}
@@ -219,8 +217,9 @@ bounds of 1 and 1000.
 {{- if $redis.existingSecret.urlKey -}}{{- $urls = append $urls "redis.existingSecret.urlKey" -}}{{- end -}}
 {{- if $redis.dev.enabled -}}{{- $urls = append $urls "redis.dev.enabled" -}}{{- end -}}
 {{- if gt (len $urls) 1 -}}{{- fail (printf "%s: set one of them, because each names a Redis" (join " and " $urls)) -}}{{- end -}}
-{{- range $value, $keys := dict "redis.existingSecret" (list "urlKey" "usernameKey" "passwordKey") "identity.existingSecret" (list "clientSecretKey" "directoryTokenKey") -}}
-{{- $secret := default dict (ternary $redis.existingSecret $.Values.identity.existingSecret (hasPrefix "redis" $value)) -}}
+{{- range $section, $keys := dict "redis" (list "urlKey" "usernameKey" "passwordKey") "identity" (list "clientSecretKey" "directoryTokenKey") -}}
+{{- $value := printf "%s.existingSecret" $section -}}
+{{- $secret := default dict (index $.Values $section).existingSecret -}}
 {{- $set := list -}}
 {{- range $keys -}}{{- if index $secret . -}}{{- $set = append $set . -}}{{- end -}}{{- end -}}
 {{- if and $set (not $secret.name) -}}{{- fail (printf "%s.%s needs %s.name" $value (first $set) $value) -}}{{- end -}}
