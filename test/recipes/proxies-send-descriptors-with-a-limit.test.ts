@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { loadAll } from 'js-yaml';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, type RateLimitClient } from '../fixtures/rate-limit-service.ts';
-import { recipe, startRecipe } from '../fixtures/recipes.ts';
+import { recipe, startRateLimitService } from '../fixtures/recipes.ts';
 
 /** What a request has under each key of `rules.yaml`. */
 const REQUEST: Readonly<Record<string, string>> = {
@@ -15,13 +15,11 @@ const PAGES = readdirSync('docs/recipes/descriptors')
   .filter((name) => name !== 'README.md')
   .map((name) => `descriptors/${name.replace('.md', '')}`);
 
-let weir: Awaited<ReturnType<typeof startRecipe>>;
+let weir: Awaited<ReturnType<typeof startRateLimitService>>;
 let client: RateLimitClient;
 
 beforeAll(async () => {
-  weir = await startRecipe('descriptors', {
-    env: { WEIR_PORT: '', WEIR_DECISIONS_PORT: '', WEIR_DECISIONS_ENVOY_PORT: '0' },
-  });
+  weir = await startRateLimitService('descriptors');
   client = connect(weir.envoyUrl ?? '');
 });
 afterAll(async () => {

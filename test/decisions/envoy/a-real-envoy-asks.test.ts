@@ -1,42 +1,15 @@
-import { spawn } from 'node:child_process';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sendPlain } from '../../fixtures/decisions.ts';
-import { type ListeningProcess, startListening } from '../../fixtures/listening-process.ts';
+import { envoyFile, startEnvoy } from '../../fixtures/envoy.ts';
 import { ENVOY } from '../../fixtures/proxy-recipes.ts';
-import { recipe, replaced, startRecipe, writeFolder } from '../../fixtures/recipes.ts';
-import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 import { describeProxy } from '../describe-proxy.ts';
 
-const PAGE = 'descriptors/envoy';
-
 describeProxy(ENVOY, () => {
-  let upstream: TestUpstream;
-  let weir: Awaited<ReturnType<typeof startRecipe>>;
-  let envoy: ListeningProcess;
+  let envoy: Awaited<ReturnType<typeof startEnvoy>>;
   beforeAll(async () => {
-    upstream = await startUpstream();
-    weir = await startRecipe(PAGE, {
-      env: { WEIR_PORT: '', WEIR_DECISIONS_PORT: '', WEIR_DECISIONS_ENVOY_PORT: '0' },
-    });
-    const { 'envoy.yaml': configuration = '' } = recipe(PAGE);
-    const portOf = (url: string | undefined) => `port_value: ${new URL(url ?? '').port}`;
-    envoy = await startListening(async (port) => {
-      const changed = replaced(configuration, {
-        'address: 0.0.0.0, port_value: 8000': `address: 127.0.0.1, port_value: ${port}`,
-        'port_value: 3000': portOf(upstream.url),
-        'port_value: 8081': portOf(weir.envoyUrl),
-        // A busy machine may need longer.
-        'timeout: 0.1s': 'timeout: 60s',
-      });
-      const folder = await writeFolder({ 'envoy.yaml': changed });
-      return spawn(ENVOY.program ?? '', ENVOY.args(folder), { stdio: ['ignore', 'ignore', 'pipe'] });
-    });
+    envoy = await startEnvoy(envoyFile());
   });
-  afterAll(async () => {
-    await envoy.close();
-    await weir.close();
-    await upstream.close();
-  });
+  afterAll(() => envoy.close());
 
   const send = (path: string, client: string) => sendPlain(envoy.url, 'GET', path, { 'X-Client': client });
 

@@ -1,11 +1,9 @@
-import { spawn } from 'node:child_process';
-import { load, loadAll } from 'js-yaml';
+import { dump, load, loadAll } from 'js-yaml';
 import { expect, it, onTestFinished } from 'vitest';
 import { sendPlain } from '../../fixtures/decisions.ts';
-import { startListening } from '../../fixtures/listening-process.ts';
+import { envoyFile, startEnvoy } from '../../fixtures/envoy.ts';
 import { ENVOY } from '../../fixtures/proxy-recipes.ts';
-import { recipe, replaced, startRecipe, writeFolder } from '../../fixtures/recipes.ts';
-import { startUpstream } from '../../fixtures/upstream.ts';
+import { recipe, replaced } from '../../fixtures/recipes.ts';
 import { describeProxy } from '../describe-proxy.ts';
 
 /** What a recipe patches into the configuration that a gateway makes for its Envoy. */
@@ -71,10 +69,9 @@ function valuesIn(part: unknown): readonly object[] {
   );
 }
 
-/** Starts Weir, and Envoy with the recipe of Envoy, whose own parts are replaced by the patches. */
-async function startPatched({ filter, rateLimits, cluster }: Patches): Promise<Started> {
-  const { 'envoy.yaml': own = '' } = recipe('descriptors/envoy');
-  const configuration = load(own) as Configuration;
+/** Starts Envoy with the file of its recipe, whose own parts are replaced by the patches. */
+async function startPatched({ filter, rateLimits, cluster }: Patches) {
+  const configuration = load(envoyFile()) as Configuration;
   const { listeners, clusters } = configuration.static_resources;
   const [service, weirCluster] = clusters;
   const manager = listeners[0]?.filter_chains[0]?.filters[0]?.typed_config;
@@ -84,34 +81,13 @@ async function startPatched({ filter, rateLimits, cluster }: Patches): Promise<S
   host.rate_limits = rateLimits;
   const { cluster_name: name } = filter.typed_config.rate_limit_service.grpc_service.envoy_grpc;
   configuration.static_resources.clusters = [service, cluster ?? { ...weirCluster, name }];
-  const [upstream, weir] = await Promise.all([
-    startUpstream(),
-    startRecipe('descriptors', {
-      env: { WEIR_PORT: '', WEIR_DECISIONS_PORT: '', WEIR_DECISIONS_ENVOY_PORT: '0' },
-    }),
-  ]);
-  const portOf = (url: string | undefined) => `"port_value":${new URL(url ?? '').port}`;
-  const envoy = await startListening(async (port) => {
-    const placed = replaced(JSON.stringify(configuration), {
-      '"address":"0.0.0.0","port_value":8000': `"address":"127.0.0.1","port_value":${port}`,
-      '"port_value":3000': portOf(upstream.url),
-      '"port_value":8081': portOf(weir.envoyUrl),
-      // A busy machine may need longer.
-      '"timeout":"0.1s"': '"timeout":"60s"',
-    });
-    // Weir's Service in a cluster of the recipe.
-    const here = placed.replace('"address":"weir-decisions.edge.svc.cluster.local"', '"address":"127.0.0.1"');
-    const folder = await writeFolder({ 'envoy.yaml': here });
-    return spawn(ENVOY.program ?? '', ENVOY.args(folder), { stdio: ['ignore', 'ignore', 'pipe'] });
-  });
-  for (const started of [upstream, weir, envoy]) onTestFinished(() => started.close());
-  return { url: envoy.url, weir };
-}
-
-interface Started {
-  /** For clients. */
-  readonly url: string;
-  readonly weir: { close(): Promise<void> };
+  const file = dump(configuration, { flowLevel: 0, lineWidth: -1, noRefs: true });
+  // Weir's Service in a cluster of the recipe.
+  const envoy = await startEnvoy(
+    file.replace('address: weir-decisions.edge.svc.cluster.local', 'address: 127.0.0.1'),
+  );
+  onTestFinished(() => envoy.close());
+  return envoy;
 }
 
 interface Configuration {
