@@ -15,7 +15,7 @@ const FEW = 10;
 const WINDOWS = { '10s': 10, '1m': 60, '10m': 600 } as const;
 const WINDOW_NAMES = { '10s': '10 s', '1m': '1 min', '10m': '10 min' };
 
-/** `isFlooder`: the row is there for its refusals, and its trend is of them. */
+/** `isFlooder` marks an owner that is listed because of its refusals. Its trend shows them. */
 type ShownTalker = Talker & { readonly isFlooder?: true };
 
 export type WindowName = keyof typeof WINDOWS;

@@ -20,7 +20,7 @@ const MOST_COLLECTED = 2_048;
 /** Sums passed on with each request. More than one, so that steady traffic passes on all of them within the next second. */
 const PASSED_ON_PER_REQUEST = 2;
 
-/** Requests that are remembered one by one, and charges. They take 10 MB; at 1,000 requests a second they reach back two minutes. */
+/** Requests that are remembered one by one, and charges. They take 12 MB; at 1,000 requests a second they reach back two minutes. */
 const REMEMBERED = 131_072;
 
 /** A place for each that is remembered. An array that grows is copied each time, and holds a third more than it needs in the end. */
