@@ -188,6 +188,6 @@ function noteShadows({ due, measured }: MeasuredPayer, states: States): void {
   }
 }
 
-function isShadow({ shadow }: { readonly shadow?: boolean }): boolean {
+function isShadow({ shadow }: { readonly shadow?: boolean | undefined }): boolean {
   return shadow === true;
 }

@@ -138,7 +138,7 @@ function addRemark(bucket: PayerBucket, { remaining, retryAfterUs }: BucketState
     remarked.shadowDenied.push(bucket.name);
   } else if (!bucket.shadow && remaining < bucket.limit * NEAR_LIMIT_SHARE) {
     remarked.nearLimit ??= [];
-    remarked.nearLimit.push({ ...namedLimit(bucket), owner: bucket.owner, remaining });
+    remarked.nearLimit.push({ owner: bucket.owner, ...namedLimit(bucket), remaining });
   }
 }
 

@@ -66,11 +66,13 @@ export interface BucketCharge {
   /** What the limit counts: the points that charges cost (the default), the charges, or the charges whose hold has not ended. */
   readonly counts?: 'points' | 'requests' | 'concurrent';
   /** Points that the charge costs this bucket, an integer of at least 1. Default: the cost of the charge. */
-  readonly cost?: number;
-  /** What the journal records its counts under; undefined if they are not recorded. */
-  readonly record?: BucketRecord | undefined;
+  readonly cost?: number | undefined;
+  /** The limit under which the journal records its counts; undefined if they are not recorded. */
+  readonly record?: RecordedLimit | undefined;
+  /** The Account, Organization, principal or address whose bucket it is. The journal needs it. */
+  readonly owner?: string | undefined;
   /** A shadow bucket counts what fits and reports what it would have denied, but denies nothing. */
-  readonly shadow?: boolean;
+  readonly shadow?: boolean | undefined;
 }
 
 /** What a charge has cost in the end. */
@@ -130,16 +132,39 @@ export function finalCostIn(bucket: BucketCharge, { charge, cost, refundsRequest
   return bucket.counts === 'concurrent' ? costIn(bucket, charge.cost) : cost;
 }
 
-/** A bucket in the journal. */
-export interface BucketRecord {
+/** A limit in the journal. */
+export interface RecordedLimit {
   readonly scope: ScopeName;
-  /** The Account, Organization, principal or address whose bucket it is. */
-  readonly owner: string;
   /** The name of its row. */
   readonly name: string;
-  readonly key: string;
+  /** Of no meaning with a calendar. */
   readonly windowSeconds: number;
   readonly calendar?: Calendar | undefined;
+}
+
+const recordedLimits = new Map<string, RecordedLimit>();
+
+/** The one object of a limit in the journal, which sums are grouped by. */
+export function recordedLimit({ scope, name, windowSeconds, calendar }: RecordedLimit): RecordedLimit {
+  const { unit, timeZone, startsOn } = calendar?.rule ?? {};
+  const id = `${scope} ${name} ${calendar === undefined ? windowSeconds : `${unit} ${startsOn} ${timeZone}`}`;
+  let limit = recordedLimits.get(id);
+  if (limit === undefined) {
+    limit = { scope, name, windowSeconds, calendar };
+    recordedLimits.set(id, limit);
+  }
+  return limit;
+}
+
+/** A bucket whose counts the journal records. */
+export interface RecordedBucket {
+  readonly key: string;
+  readonly record: RecordedLimit;
+  readonly owner: string;
+}
+
+export function isRecordedBucket<T extends BucketCharge>(bucket: T): bucket is T & RecordedBucket {
+  return bucket.record !== undefined;
 }
 
 /** Whether the journal records one of the buckets. */

@@ -5,7 +5,7 @@ import { calendarOf } from '../../src/domain/limits/calendar.ts';
 import { SLOTS_ENDING } from '../../src/store/keys.ts';
 import { withScripts } from '../../src/store/redis/scripts.ts';
 import { sendSettlements } from '../../src/store/redis/send-settlements.ts';
-import type { BucketCharge, Charge, Settlement } from '../../src/store/store.ts';
+import { type BucketCharge, type Charge, recordedLimit, type Settlement } from '../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
 import { WRONG_TYPES, wrongBytes } from '../fixtures/wrong-values.ts';
@@ -227,8 +227,8 @@ test.each([
     const prefix = uniquePrefix();
     const bucket = (name: string, changes: Partial<BucketCharge> = {}): BucketCharge => {
       const key = `${prefix}:1:{o}:${name}:o`;
-      const record = { scope: 'account', owner: 'o', name, key, windowSeconds: 60 } as const;
-      return { key, limit: 100, windowSeconds: 60, record, ...changes };
+      const record = recordedLimit({ scope: 'account', name, windowSeconds: 60 });
+      return { key, limit: 100, windowSeconds: 60, record, owner: 'o', ...changes };
     };
     const charges = [
       { buckets: [bucket('window-1'), bucket('period-1', { calendar })], cost: 50 },

@@ -29,7 +29,7 @@ export interface LimitRow {
   /** 0 where it counts concurrent requests. The length of a long period where it counts in periods. */
   readonly windowSeconds: number;
   /** The periods of the calendar in which it counts; undefined for a sliding window. */
-  readonly period?: PeriodRule;
+  readonly period?: PeriodRule | undefined;
   /** False if the counts of a long limit are not recorded. */
   readonly durable?: boolean | undefined;
   readonly selection: Selection;

@@ -269,12 +269,19 @@ export class Buckets {
     }
     const { account, unknown } = plans;
     const policy = policyText(policyItems);
-    const all = { buckets, policyItems, policy, plan: account?.name, unknownPlan: unknown, validUntilMs };
+    const all: PayerBuckets = {
+      buckets,
+      policyItems,
+      policy,
+      plan: account?.name,
+      unknownPlan: unknown,
+      validUntilMs,
+      // Copies replace them: see wholeBucket.
+      kind: undefined,
+      endless: undefined,
+    };
     const isEndless = (one: ReportedBucket) => !isConcurrent(one);
-    const endless = buckets.every(isEndless)
-      ? undefined
-      : { ...onlyThose(all, isEndless), endless: undefined };
-    return { ...all, endless };
+    return buckets.every(isEndless) ? all : { ...all, endless: onlyThose(all, isEndless) };
   }
 
   #present(row: LimitRow, owner: string, months: MonthsOf, nowMs: number): PresentRow {

@@ -12,7 +12,7 @@ export interface ReportedBucket {
   readonly limit: number;
   /** Missing for rules that are not rows. They count points or requests. */
   readonly counts?: NonNullable<BucketCharge['counts']>;
-  readonly shadow?: boolean;
+  readonly shadow?: boolean | undefined;
 }
 
 /** A limit as the RateLimit-Policy header reports it. */

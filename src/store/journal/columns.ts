@@ -1,6 +1,6 @@
 /** Sums as the arrays of one statement. */
 import { createHash } from 'node:crypto';
-import type { BucketRecord } from '../store.ts';
+import type { RecordedLimit } from '../store.ts';
 import type { Sum } from './sums.ts';
 
 const SECONDS_PER_MINUTE = 60;
@@ -8,8 +8,6 @@ const SECONDS_PER_MINUTE = 60;
 const PARTS_PER_WINDOW = 100;
 /** PostgreSQL refuses longer values in an index. */
 const LONGEST_BYTES = 256;
-/** Groups that a bucket is compared with. */
-const MOST_GROUPS = 64;
 
 /**
  * The arrays of WRITE in statements.ts: first of the groups, then of the sums. They are written as texts: if pg gets arrays, it looks at
@@ -23,9 +21,9 @@ export function columnsOf(sums: readonly Sum[]): readonly string[] {
   return [
     ...groups.columns,
     numbers,
-    sums.map(({ bucket }) => quotedText(bucket.owner)),
+    sums.map(({ owner }) => quotedText(owner)),
     // It is short: the parts of keys are.
-    sums.map(({ bucket }) => quoted(bucket.key)),
+    sums.map(({ key }) => quoted(key)),
     sums.map(({ points }) => points),
     sums.map(({ requests }) => requests),
     sums.map(({ refused }) => refused),
@@ -37,38 +35,27 @@ class Groups {
   readonly columns: readonly (string | number)[][] = Array.from({ length: 7 }, () => []);
   #minute = 0;
   #operation = '';
-  /** The groups of this minute and operation: a bucket and the number of each. */
-  #latest: (readonly [BucketRecord, number])[] = [];
+  /** The numbers of this minute's and operation's groups. */
+  #numbers = new Map<RecordedLimit, number>();
   #count = 0;
 
   /** The number of a sum's group, from 1. */
-  numberOf({ bucket, operation, minute }: Sum): number {
+  numberOf({ record, operation, minute }: Sum): number {
     if (minute !== this.#minute || operation !== this.#operation) {
-      [this.#minute, this.#operation, this.#latest] = [minute, operation, []];
+      [this.#minute, this.#operation, this.#numbers] = [minute, operation, new Map()];
     }
-    for (const [other, number] of this.#latest) if (isAlike(bucket, other)) return number;
-    return this.#begin(bucket);
+    return this.#numbers.get(record) ?? this.#begin(record);
   }
 
-  #begin(bucket: BucketRecord): number {
-    const { start, until, windowSeconds } = countOf(bucket, this.#minute);
-    const texts = [bucket.scope, bucket.name, this.#operation].map(quotedText);
+  #begin(limit: RecordedLimit): number {
+    const { start, until, windowSeconds } = countOf(limit, this.#minute);
+    const texts = [limit.scope, limit.name, this.#operation].map(quotedText);
     const values = [...texts, this.#minute, start, until, windowSeconds ?? 'null'];
     for (const [index, value] of values.entries()) this.columns[index]?.push(value);
     this.#count += 1;
-    // Owners with periods of their own are few, and a group that begins again is no error.
-    if (this.#latest.length < MOST_GROUPS) this.#latest.push([bucket, this.#count]);
+    this.#numbers.set(limit, this.#count);
     return this.#count;
   }
-}
-
-function isAlike(bucket: BucketRecord, other: BucketRecord): boolean {
-  return (
-    bucket.name === other.name &&
-    bucket.calendar === other.calendar &&
-    bucket.windowSeconds === other.windowSeconds &&
-    bucket.scope === other.scope
-  );
 }
 
 function quotedText(text: string): string {
@@ -80,7 +67,7 @@ function quoted(text: string): string {
 }
 
 /** The row of the present counts to which a sum is added: of a period, or of a part of a window. All times are Unix times in seconds. */
-function countOf({ windowSeconds, calendar }: BucketRecord, minute: number) {
+function countOf({ windowSeconds, calendar }: RecordedLimit, minute: number) {
   const atSeconds = minute * SECONDS_PER_MINUTE;
   if (calendar === undefined) {
     const minutes = Math.max(1, Math.floor(windowSeconds / (PARTS_PER_WINDOW * SECONDS_PER_MINUTE)));

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import type { BucketRecord } from '../store.ts';
+import type { RecordedBucket } from '../store.ts';
 import { type Addition, PendingSums, type Sum } from './sums.ts';
 
 /** Where sums are written. */
@@ -90,7 +90,7 @@ export class Journal {
   }
 
   /** @param atUs Unix time of the charge, by the store's clock */
-  add(bucket: BucketRecord, operation: string, atUs: number, added: Addition): void {
+  add(bucket: RecordedBucket, operation: string, atUs: number, added: Addition): void {
     this.#waitingSinceMs ??= performance.now();
     if (added.points > 0) this.#added += 1;
     const isAdded = this.#pending.add(bucket, operation, Math.floor(atUs / US_PER_MINUTE), added);

@@ -8,6 +8,7 @@ import {
   type Decision,
   finalCostIn,
   isDurable,
+  isRecordedBucket,
   type Settled,
   type Settlement,
   type Store,
@@ -101,8 +102,8 @@ function recordAdmitted(
 ): void {
   const atUs = clock.unixUs(chargedAtUs);
   for (const bucket of buckets) {
-    if (bucket.record !== undefined)
-      journal.add(bucket.record, operation, atUs, { points: costIn(bucket, cost), requests: 1, refused: 0 });
+    if (isRecordedBucket(bucket))
+      journal.add(bucket, operation, atUs, { points: costIn(bucket, cost), requests: 1, refused: 0 });
   }
 }
 
@@ -119,8 +120,8 @@ function recordDenied(
     if (bucket === undefined || bucket.shadow === true || waitUs <= longestUs) continue;
     [longestUs, refusing] = [waitUs, bucket];
   }
-  if (refusing?.record !== undefined)
-    journal.add(refusing.record, operation, clock.nowUs(), { points: 0, requests: 0, refused: 1 });
+  if (refusing !== undefined && isRecordedBucket(refusing))
+    journal.add(refusing, operation, clock.nowUs(), { points: 0, requests: 0, refused: 1 });
 }
 
 /** What was given back is subtracted from the minute of the charge, and what was added counts now, as in the store. */
@@ -133,9 +134,9 @@ function recordSettled(
   const { buckets, cost, operation = '' } = charge;
   for (const bucket of buckets) {
     const points = finalCostIn(bucket, settlement) - costIn(bucket, cost);
-    if (points === 0 || bucket.record === undefined) continue;
+    if (points === 0 || !isRecordedBucket(bucket)) continue;
     const atUs = points < 0 && chargedAtUs !== undefined ? clock.unixUs(chargedAtUs) : clock.nowUs();
-    journal.add(bucket.record, operation, atUs, { points, requests: 0, refused: 0 });
+    journal.add(bucket, operation, atUs, { points, requests: 0, refused: 0 });
   }
   return settled;
 }

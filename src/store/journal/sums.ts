@@ -1,8 +1,7 @@
-import type { BucketRecord } from '../store.ts';
+import type { RecordedBucket } from '../store.ts';
 
 /** What one operation did to one bucket within a minute. */
-export interface Sum {
-  readonly bucket: BucketRecord;
+export interface Sum extends RecordedBucket {
   readonly operation: string;
   /** Minutes since 1970. */
   readonly minute: number;
@@ -42,7 +41,7 @@ export class PendingSums {
   }
 
   /** Returns false if there is no room for a further sum. */
-  add(bucket: BucketRecord, operation: string, minute: number, added: Addition): boolean {
+  add(bucket: RecordedBucket, operation: string, minute: number, added: Addition): boolean {
     const sum = this.#find(bucket, operation, minute);
     if (sum === undefined) return false;
     sum.points += added.points;
@@ -55,19 +54,15 @@ export class PendingSums {
   take(most: number): readonly Sum[] {
     const taken: Sum[] = [];
     for (const [minute, sums] of this.#minutes) {
-      for (const byKey of sums.values())
-        for (const [key, sum] of byKey) {
-          if (taken.length >= most) return taken;
-          taken.push(sum);
-          this.#size -= 1;
-          byKey.delete(key);
-        }
+      for (const byKey of sums.values()) moveSums(byKey, taken, most);
+      if (taken.length >= most) break;
       this.#minutes.delete(minute);
     }
+    this.#size -= taken.length;
     return taken;
   }
 
-  #find(bucket: BucketRecord, operation: string, minute: number): Sum | undefined {
+  #find(bucket: RecordedBucket, operation: string, minute: number): Sum | undefined {
     const found = this.#get(bucket, operation, minute);
     if (found !== undefined) return found;
     if (this.#size >= this.#most) this.#joinHours();
@@ -75,11 +70,11 @@ export class PendingSums {
     return this.#get(bucket, operation, lastOfHour(minute));
   }
 
-  #get({ key }: BucketRecord, operation: string, minute: number): Sum | undefined {
+  #get({ key }: RecordedBucket, operation: string, minute: number): Sum | undefined {
     return this.#minutes.get(minute)?.get(operation)?.get(key);
   }
 
-  #make(bucket: BucketRecord, operation: string, minute: number): Sum {
+  #make(bucket: RecordedBucket, operation: string, minute: number): Sum {
     let sums = this.#minutes.get(minute);
     if (sums === undefined) {
       sums = new Map();
@@ -90,8 +85,9 @@ export class PendingSums {
       byKey = new Map();
       sums.set(operation, byKey);
     }
-    const sum = { bucket, operation, minute, points: 0, requests: 0, refused: 0 };
-    byKey.set(bucket.key, sum);
+    const { key, record, owner } = bucket;
+    const sum = { key, record, owner, operation, minute, points: 0, requests: 0, refused: 0 };
+    byKey.set(key, sum);
     this.#size += 1;
     return sum;
   }
@@ -104,14 +100,26 @@ export class PendingSums {
     for (const [minute] of [...this.#minutes])
       if (minute !== lastOfHour(minute)) this.#minutes.delete(minute);
     this.#size -= sums.length;
-    for (const { bucket, operation, minute, ...added } of sums) {
-      const last = lastOfHour(minute);
-      const kept = this.#get(bucket, operation, last) ?? this.#make(bucket, operation, last);
-      kept.points += added.points;
-      kept.requests += added.requests;
-      kept.refused += added.refused;
+    for (const sum of sums) {
+      const last = lastOfHour(sum.minute);
+      const kept = this.#get(sum, sum.operation, last) ?? this.#make(sum, sum.operation, last);
+      kept.points += sum.points;
+      kept.requests += sum.requests;
+      kept.refused += sum.refused;
     }
   }
+}
+
+/** Moves sums until there are so many. */
+function moveSums(from: Map<string, Sum>, to: Sum[], most: number): void {
+  const areAll = to.length + from.size <= most;
+  for (const [key, sum] of from) {
+    if (to.length >= most) return;
+    to.push(sum);
+    if (!areAll) from.delete(key);
+  }
+  // Takes less time than deleting each.
+  if (areAll) from.clear();
 }
 
 function lastOfHour(minute: number): number {

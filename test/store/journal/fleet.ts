@@ -7,7 +7,7 @@ import type { RecoveryObserver } from '../../../src/store/journal/recovery.ts';
 import { bucketKey } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
-import type { BucketCharge, Charge, Store } from '../../../src/store/store.ts';
+import { type BucketCharge, type Charge, recordedLimit, type Store } from '../../../src/store/store.ts';
 
 export const OWNERS = 20;
 /** A power of ten. */
@@ -54,8 +54,8 @@ export class Fleet {
       const key = bucketKey(this.prefix, id, name, id);
       const windowSeconds = DAY_SECONDS;
       const calendar = name === 'day' ? undefined : MONTH;
-      const record = { scope: 'account' as const, owner: id, name, key, windowSeconds, calendar };
-      return { key, limit: this.#limit, windowSeconds, calendar, record };
+      const record = recordedLimit({ scope: 'account', name, windowSeconds, calendar });
+      return { key, limit: this.#limit, windowSeconds, calendar, record, owner: id };
     });
   }
 

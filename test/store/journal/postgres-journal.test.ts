@@ -8,6 +8,7 @@ import { Journal } from '../../../src/store/journal/journal.ts';
 import { PostgresJournal } from '../../../src/store/journal/postgres.ts';
 import { PendingSums, type Sum } from '../../../src/store/journal/sums.ts';
 import { bucketKey } from '../../../src/store/keys.ts';
+import { recordedLimit } from '../../../src/store/store.ts';
 
 const postgresUrl = inject('postgresUrl');
 
@@ -20,18 +21,20 @@ afterEach(async () => {
 /** 2026-11-25 00:00 UTC. */
 const MINUTE = Date.UTC(2026, 10, 25) / 60_000;
 
+const LIMIT = recordedLimit({ scope: 'account', name: 'account-day', windowSeconds: 86_400 });
+
 const bucketOf = (owner: string, name = 'account-day') => {
   return {
     key: bucketKey('weir', owner, name, owner),
-    name,
-    scope: 'account' as const,
+    record: LIMIT,
     owner,
+    limit: 100,
     windowSeconds: 86_400,
   };
 };
 
 const sumOf = (owner: string, points: number, minute = MINUTE): Sum => {
-  return { bucket: bucketOf(owner), operation: 'listPayees', minute, points, requests: 1, refused: 0 };
+  return { ...bucketOf(owner), operation: 'listPayees', minute, points, requests: 1, refused: 0 };
 };
 
 const DAY = { from: new Date('2026-11-25T00:00:00Z'), to: new Date('2026-11-26T00:00:00Z'), timeZone: 'UTC' };
@@ -132,8 +135,9 @@ describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
     const [journal, calendar] = [openJournal(), calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 })];
     const nowMinute = Math.floor(Date.now() / 60_000);
     const sums = Array.from({ length: 1_430 }, (_, index) => sumOf('acct_1', 1, nowMinute - index));
-    const ofMonth = { ...bucketOf('acct_1', 'account-month'), key: 'weir:1:{acct_1}:account-month.p:acct_1' };
-    const inMonth = sums.map((sum) => ({ ...sum, bucket: { ...ofMonth, calendar } }));
+    const monthKey = 'weir:1:{acct_1}:account-month.p:acct_1';
+    const record = recordedLimit({ ...LIMIT, name: 'account-month', calendar });
+    const inMonth = sums.map((sum) => ({ ...sum, record, key: monthKey }));
     await journal.write('replica', 1, [...sums, ...inMonth]);
     await journal.write('replica', 2, [...sums, ...inMonth]);
     const { rows } = await client.query(
@@ -145,7 +149,7 @@ describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
     ).length;
     expect(rows[0]).toMatchObject({ key: bucketOf('acct_1').key, points: 2 * sums.length });
     expect(rows[0].rows).toBeLessThanOrEqual(104);
-    expect(rows[1]).toEqual({ key: ofMonth.key, rows: 1, points: 2 * inThisMonth });
+    expect(rows[1]).toEqual({ key: monthKey, rows: 1, points: 2 * inThisMonth });
     await client.query('update weir_journal_counts set until = 1');
     await journal.tidy();
     expect((await client.query('select from weir_journal_counts')).rowCount).toBe(0);

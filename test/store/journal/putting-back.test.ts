@@ -9,7 +9,7 @@ import { withScripts } from '../../../src/store/redis/scripts.ts';
 import { sendCharges } from '../../../src/store/redis/send-charges.ts';
 import { sendSettlements } from '../../../src/store/redis/send-settlements.ts';
 import { WantedBuckets } from '../../../src/store/redis/wanted-buckets.ts';
-import type { BucketCharge, Decision } from '../../../src/store/store.ts';
+import { type BucketCharge, type Decision, recordedLimit } from '../../../src/store/store.ts';
 import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
 
 const countsOf = (keys: readonly string[]): PresentCounts => ({
@@ -134,8 +134,15 @@ test.each([
     const key = `${prefix}:1:{a}:${name}:a`;
     const windowSeconds = name === 'minute' ? 60 : 86_400;
     const calendar = name === 'month' ? MONTH : undefined;
-    const record = { scope: 'account' as const, owner: 'a', name, key, windowSeconds, calendar };
-    return { key, limit: 10, windowSeconds, calendar, record: name === 'minute' ? undefined : record };
+    const record = recordedLimit({ scope: 'account', name, windowSeconds, calendar });
+    return {
+      key,
+      limit: 10,
+      windowSeconds,
+      calendar,
+      record: name === 'minute' ? undefined : record,
+      owner: 'a',
+    };
   }) as [BucketCharge, BucketCharge, BucketCharge];
   await client.set(markKey, `* ${recovery} ${id}`, 'EX', 60);
   await client.sadd(`${markKey}:r1`, 'other', ...back.map((name) => `${prefix}:1:{a}:${name}:a`));

@@ -3,7 +3,7 @@ import { calendarOf, type PeriodRule } from '../../../domain/limits/calendar.ts'
 import type { ScopeName } from '../../../domain/limits/scopes.ts';
 import type { Access, OperationKind } from '../../../domain/operation.ts';
 import { bucketOf, PERIOD_ENDING, SLOTS_ENDING } from '../../../store/keys.ts';
-import type { BucketCharge } from '../../../store/store.ts';
+import { type BucketCharge, recordedLimit } from '../../../store/store.ts';
 import type { HeldDecision } from './held-decisions.ts';
 import { type ReceiptKeys, SIGNATURE_BYTES } from './receipt-keys.ts';
 
@@ -106,30 +106,29 @@ function restored(payer: Payer): Payer {
 }
 
 function pack(bucket: BucketCharge, start: number): Bucket {
-  const { key, limit, windowSeconds, counts = 'points', shadow, calendar, record } = bucket;
+  const { key, limit, windowSeconds, counts = 'points', shadow, calendar, record, owner = '' } = bucket;
   const { unit = 'day', timeZone = '', startsOn = 0 } = calendar?.rule ?? {};
   const number = COUNTS.indexOf(counts) + (shadow === true ? SHADOW : 0);
   const rule = calendar === undefined ? 0 : ([unit, timeZone, startsOn] as const);
-  const recorded = record === undefined ? 0 : ([record.scope, record.owner] as const);
+  const recorded = record === undefined ? 0 : ([record.scope, owner] as const);
   return [key.slice(start), limit, windowSeconds, number, rule, recorded];
 }
 
 function unpack([rest, limit, windowSeconds, number, rule, recorded]: Bucket, start: string): BucketCharge {
   const key = start + rest;
-  const bucket = {
+  const calendar =
+    rule === 0 ? undefined : calendarOf({ unit: rule[0], timeZone: rule[1], startsOn: rule[2] });
+  const [scope, owner] = recorded === 0 ? [] : recorded;
+  return {
     key,
     limit,
     windowSeconds,
     counts: COUNTS[number % SHADOW] ?? 'points',
     shadow: number >= SHADOW,
+    calendar,
+    record: scope && recordedLimit({ scope, name: nameOf({ key }), windowSeconds, calendar }),
+    owner,
   };
-  const calendar =
-    rule === 0 ? undefined : calendarOf({ unit: rule[0], timeZone: rule[1], startsOn: rule[2] });
-  const record =
-    recorded === 0
-      ? undefined
-      : { scope: recorded[0], owner: recorded[1], name: nameOf(bucket), key, windowSeconds, calendar };
-  return { ...bucket, calendar, record };
 }
 
 /** The name of the limit that a bucket belongs to. */

@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseLimits } from '../../../../src/config/files/limits/parse.ts';
@@ -96,6 +97,25 @@ it('buckets that are copied for another caller are the ones that would be made f
     { numRuns: runs },
   );
   expect(copies).toBeGreaterThan(runs / 10);
+});
+
+it('buckets have few hidden classes, of whatever caller and limit, so that V8 reads them fast', () => {
+  setFlagsFromString('--allow-natives-syntax');
+  const haveOneClass: (one: object, other: object) => boolean = new Function(
+    ...['one', 'other'],
+    'return %HaveSameMap(one, other)',
+  ) as never;
+  setFlagsFromString('--no-allow-natives-syntax');
+  const many = new Buckets('weir', parseLimits(LIMITS, 'limits.yaml'), () => NOW_MS);
+  const due = fc
+    .sample(caller, 200)
+    .map((one, index) => many.bucketsFor(one, OPERATIONS[index % OPERATIONS.length] as Operation));
+  const classesOf = (objects: readonly object[]) =>
+    objects.filter((one, at) => objects.findIndex((other) => haveOneClass(one, other)) === at);
+  const buckets = due.flatMap((one) => one.buckets);
+  expect(buckets.length).toBeGreaterThan(500);
+  expect(classesOf(buckets).length).toBeLessThan(10);
+  expect(classesOf(due).length).toBeLessThan(10);
 });
 
 it('a live limit is in force at once, for callers whose buckets were copied as well', () => {
