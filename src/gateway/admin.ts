@@ -23,18 +23,7 @@ import { refuseUnread } from '../http/server/unreadable.ts';
 import type { Changes } from '../observe/log/changes.ts';
 import { Exposition } from '../observe/metrics/exposition.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
-
-/** Readiness of the process. It does not depend on the store. */
-export interface Health {
-  /** False once shutdown has begun. */
-  isReady(): boolean;
-}
-
-export interface AdminServer {
-  /** @returns its URL */
-  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
-  close(): Promise<void>;
-}
+import type { Address } from './dependencies.ts';
 
 /** What the admin port serves. */
 export interface AdminSources {
@@ -43,7 +32,6 @@ export interface AdminSources {
   /** Undefined to serve HTTP. */
   readonly tls: PortTls | undefined;
   readonly metrics: Metrics;
-  readonly health: Health;
   readonly usage: UsageSources;
   /** Where past counts are read; undefined if nothing is recorded. */
   readonly past: PastCounts | undefined;
@@ -57,6 +45,8 @@ export interface AdminSources {
   readonly log: Changes;
   /** The operations in force. */
   operations(): readonly PricedOperation[];
+  /** Whether this replica is ready, which does not depend on the store. False once shutdown has begun. */
+  isReady(): boolean;
 }
 
 /** The gateway's own requests have ended when this port closes: what is left is short, or has no end. */
@@ -76,7 +66,7 @@ export function createAdminServer({
   settings: { admin, listen, baseUrl },
   tls,
   metrics,
-  health,
+  isReady,
   usage,
   past,
   fleet,
@@ -87,7 +77,7 @@ export function createAdminServer({
   why,
   log,
   operations,
-}: AdminSources): AdminServer {
+}: AdminSources) {
   const unread = { baseUrl, lines: '' };
   const server = serveFastify(
     { limits: listen, limit: { max: MAX_CONNECTIONS, beyond: 'displace' }, unread, tls },
@@ -110,9 +100,9 @@ export function createAdminServer({
   });
   app.get('/livez', async () => ({ status: 'alive' }));
   app.get('/readyz', async (_request, reply) => {
-    const isReady = health.isReady();
-    reply.code(isReady ? 200 : 503);
-    return { status: isReady ? 'ready' : 'draining' };
+    const ready = isReady();
+    reply.code(ready ? 200 : 503);
+    return { status: ready ? 'ready' : 'draining' };
   });
   addConsolePage(app);
   app.register(async (guarded) => {
@@ -128,7 +118,8 @@ export function createAdminServer({
     addExportRoute(guarded, past);
   });
   return {
-    listen: async ({ host, port }) => servedUrl(await app.listen({ host, port }), tls),
+    /** Returns its URL. */
+    listen: async ({ host, port }: Address) => servedUrl(await app.listen({ host, port }), tls),
     close: () => closeWithin(server, GRACE_MS),
   };
 }

@@ -7,20 +7,12 @@ import { PortTls } from '../http/server/tls.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Configuration } from './configuration.ts';
 
-export interface RunningTls {
-  /** Undefined if the port serves HTTP. */
-  readonly listen: PortTls | undefined;
-  readonly admin: PortTls | undefined;
-  readonly decisions: PortTls | undefined;
-  /** When the certificate of each port ends, in Unix time. */
-  readonly ends: ReadonlyMap<string, number>;
-  close(): void;
-}
-
 /** The TLS of the ports. Changed certificates are used for new connections within a second; invalid ones are logged and not used. */
-export function runTls({ files }: Configuration, observer: Metrics, log: Logger): RunningTls {
+export function runTls({ files }: Configuration, observer: Metrics, log: Logger) {
   const watches: Watch[] = [];
+  /** When the certificate of each port ends, in Unix time. */
   const ends = new Map<string, number>();
+  /** Undefined if the port serves HTTP. */
   const run = (name: keyof typeof files.certificates): PortTls | undefined => {
     const source = files.certificates[name];
     if (source === undefined) return undefined;
@@ -53,9 +45,10 @@ export function runTls({ files }: Configuration, observer: Metrics, log: Logger)
     watches.push(watch);
     return tls;
   };
-  const ports = { listen: run('listen'), admin: run('admin'), decisions: run('decisions') };
   return {
-    ...ports,
+    listen: run('listen'),
+    admin: run('admin'),
+    decisions: run('decisions'),
     ends,
     close() {
       for (const watch of watches) watch.close();

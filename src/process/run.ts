@@ -26,10 +26,10 @@ import type { SharedStore } from '../store/shared-store.ts';
 import type { Store } from '../store/store.ts';
 import { type Configuration, operationTableOf, type Reloadable } from './configuration.ts';
 import { openPort, type Section } from './open-port.ts';
-import { type RunningAdmin, runAdmin } from './parts/run-admin.ts';
+import { runAdmin } from './parts/run-admin.ts';
 import { RunningCosts } from './parts/run-costs.ts';
-import { type RunningEnvoy, runEnvoy } from './parts/run-envoy.ts';
-import { type RunningIdentity, runIdentity } from './parts/run-identity.ts';
+import { runEnvoy } from './parts/run-envoy.ts';
+import { runIdentity } from './parts/run-identity.ts';
 import { runJournal } from './parts/run-journal.ts';
 import { runNotifications } from './parts/run-notifications.ts';
 import { runShare } from './parts/run-share.ts';
@@ -135,9 +135,9 @@ function reloadableOf(
   buckets: Buckets,
   costs: RunningCosts,
   operationTable: OperationTable,
-  identity: RunningIdentity,
-  admin: RunningAdmin,
-  envoy: RunningEnvoy | undefined,
+  identity: ReturnType<typeof runIdentity>,
+  admin: ReturnType<typeof runAdmin>,
+  envoy: Awaited<ReturnType<typeof runEnvoy>>,
 ): Reloadable {
   return {
     limits(changed) {

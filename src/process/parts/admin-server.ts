@@ -1,24 +1,24 @@
 import type { FactApi } from '../../admin/facts/fact-api.ts';
 import { Finder } from '../../admin/find/finder.ts';
-import { type AdminServer, createAdminServer } from '../../gateway/admin.ts';
+import { createAdminServer } from '../../gateway/admin.ts';
 import type { Configuration } from '../configuration.ts';
 import type { Collected } from './collect.ts';
 import type { Reported } from './reported.ts';
-import type { RunningFleet } from './run-fleet.ts';
+import type { runFleet } from './run-fleet.ts';
 
 /** The server of the admin port, which does not listen yet. */
 export function adminServerOf(
   { settings, files }: Configuration,
   { buckets, store, metrics, isReady, tls, changes, identity, journal }: Reported,
   { activity, refusals, why, history, known, blocks, owners, operations }: Collected,
-  { fleet, reports }: RunningFleet,
+  { fleet, reports }: ReturnType<typeof runFleet>,
   facts: readonly FactApi[],
-): AdminServer {
+) {
   return createAdminServer({
     settings,
     tls: tls.admin,
     metrics,
-    health: { isReady },
+    isReady,
     fleet,
     reports,
     facts,

@@ -3,8 +3,10 @@ import { KnownOwners } from '../../admin/find/known-owners.ts';
 import { SeenPrincipals } from '../../admin/find/seen-principals.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
-import type { Why } from '../../admin/why/why.ts';
+import { openMemoryArchive } from '../../admin/why/memory-archive.ts';
+import { Why, type WhySources } from '../../admin/why/why.ts';
 import { Blocks } from '../../facts/blocks.ts';
+import { Ignored } from '../../facts/ignored.ts';
 import { Activity } from '../../observe/usage/activity.ts';
 import { LastRequests, UsageBatch } from '../../observe/usage/batch.ts';
 import { Talkers } from '../../observe/usage/talkers.ts';
@@ -12,33 +14,21 @@ import type { ListedOperation } from '../../operations/listed-operation.ts';
 import type { Configuration } from '../configuration.ts';
 import { KnownIdentities } from './known-identities.ts';
 import type { Reported } from './reported.ts';
-import { type RunningHistory, runHistory } from './run-history.ts';
-import { runWhy } from './run-why.ts';
+import { runHistory } from './run-history.ts';
 
 /** What a replica collects for the admin port. */
-export interface Collected {
-  readonly batch: UsageBatch;
-  readonly requests: LastRequests;
-  readonly activity: Activity;
-  readonly talkers: Talkers;
-  readonly refusals: Refusals;
-  readonly why: Why;
-  readonly tries: RevocationTries;
-  readonly history: RunningHistory;
-  readonly known: KnownIdentities;
-  readonly blocks: Blocks;
-  readonly owners: KnownOwners;
-  /** The operations in force. */
-  operations(): readonly ListedOperation[];
-}
+export type Collected = ReturnType<typeof collect>;
 
-/** @param reports of the fleet, which is asked only once it runs */
+/**
+ * @param operations those in force
+ * @param reports of the fleet, which is asked only once it runs
+ */
 export function collect(
   configuration: Configuration,
   reported: Reported,
   operations: () => readonly ListedOperation[],
   reports: () => OwnerReports,
-): Collected {
+) {
   const { buckets, clock, identity, sharing } = reported;
   const nowMs = () => clock.nowMs();
   const batch = new UsageBatch();
@@ -69,4 +59,32 @@ export function collect(
     }),
     operations,
   };
+}
+
+/** Keeps why requests were refused, in the store that replicas share, or in memory. */
+function runWhy(
+  { files }: Configuration,
+  { sharing, buckets, clock, metrics, log, store }: Reported,
+  charges: WhySources['charges'],
+): Why {
+  const shared = sharing.store;
+  const nowMs = () => clock.nowMs();
+  const { replica } = store.slots;
+  let isLogged = false;
+  const sources: WhySources = {
+    charges,
+    nowMs,
+    rows: () => buckets.limits.rows,
+    limits: () => buckets.limits,
+    writtenAt: (bucket) => files.limits.writtenAt(bucket),
+    ignored: new Ignored('summary', metrics, log),
+    unfindable(count) {
+      metrics.refusalsUnfindable(count);
+      if (isLogged) return;
+      isLogged = true;
+      log.warn({ count }, 'weir why does not find all refused requests: a flood had more than is kept');
+    },
+  };
+  const archive = shared?.openArchive('refusals') ?? openMemoryArchive(nowMs);
+  return new Why(replica, sources, archive, shared?.openBoard('refused', replica));
 }

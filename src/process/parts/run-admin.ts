@@ -2,38 +2,20 @@ import { BlockApi } from '../../admin/facts/block-api.ts';
 import { blockEvents, liveLimitEvents } from '../../admin/facts/fact-events.ts';
 import { LiveLimitApi } from '../../admin/facts/live-limit-api.ts';
 import { RevocationApi } from '../../admin/facts/revocation-api.ts';
-import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import type { Identities } from '../../config/files/identities/parse.ts';
-import type { Blocks } from '../../facts/blocks.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { judgingIdentity } from '../../facts/revocation-target.ts';
+import type { Address } from '../../gateway/dependencies.ts';
 import type { GatewayObserver } from '../../observe/gateway-observer.ts';
 import { LimitEvents } from '../../observe/log/events.ts';
-import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { type Configuration, findCosts } from '../configuration.ts';
 import { adminServerOf } from './admin-server.ts';
 import { type Collected, collect } from './collect.ts';
 import type { Reported } from './reported.ts';
 import { runFleet } from './run-fleet.ts';
 
-export interface RunningAdmin {
-  /** Opens the port, and returns its URL. */
-  listen(address: { readonly host: string; readonly port: number }): Promise<string>;
-  /** Receives what the gateway does, for metrics and usage. */
-  readonly observer: GatewayObserver;
-  readonly blocks: Blocks;
-  readonly reports: OwnerReports;
-  /** Resolves when earlier live limits, blocks and revocations are in force, or after one second if Redis does not answer. */
-  readonly ready: Promise<unknown>;
-  replaceIdentities(identities: Identities): void;
-  /** Of one of the `credentials`. */
-  replaceCredential(index: number, identities: Identities): void;
-  replaceOperations(operations: readonly ListedOperation[]): void;
-  close(): Promise<void>;
-}
-
 /** The admin port of a configured gateway, ready to listen. */
-export function runAdmin(configuration: Configuration, reported: Reported): RunningAdmin {
+export function runAdmin(configuration: Configuration, reported: Reported) {
   let { operations } = configuration;
   const collected = collect(
     configuration,
@@ -46,7 +28,8 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
   const running = runFleet(configuration.settings.store, reported, collected);
   const server = adminServerOf(configuration, reported, collected, running, facts.apis);
   return {
-    async listen(address) {
+    /** Opens the port, and returns its URL. */
+    async listen(address: Address) {
       const url = await server.listen(address);
       running.announce(url, address.host);
       history.joined();
@@ -54,11 +37,14 @@ export function runAdmin(configuration: Configuration, reported: Reported): Runn
     },
     blocks,
     reports: running.reports,
+    /** Resolves when earlier live limits, blocks and revocations are in force, or after one second if Redis does not answer. */
     ready: facts.ready,
+    /** Receives what the gateway does, for metrics and usage. */
     observer: observerOf(reported, collected),
-    replaceIdentities: (changed) => known.replace(changed),
-    replaceCredential: (index, changed) => known.replaceCredential(index, changed),
-    replaceOperations(changed) {
+    replaceIdentities: (changed: Identities) => known.replace(changed),
+    /** Of one of the `credentials`. */
+    replaceCredential: (index: number, changed: Identities) => known.replaceCredential(index, changed),
+    replaceOperations(changed: typeof operations) {
       operations = changed;
     },
     async close() {

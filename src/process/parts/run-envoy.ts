@@ -1,18 +1,12 @@
 import type { DescriptorRules } from '../../domain/limits/descriptors.ts';
 import type { EnvoyDependencies } from '../../gateway/decisions/envoy/service.ts';
-import type { Gateway } from '../../gateway/dependencies.ts';
 import type { Configuration } from '../configuration.ts';
-
-export interface RunningEnvoy {
-  readonly server: Gateway;
-  replaceRules(rules: DescriptorRules): void;
-}
 
 /** Envoy's rate limit service; undefined where it is not set. gRPC is not even loaded then. */
 export async function runEnvoy(
   { settings, descriptors }: Configuration,
   dependencies: Omit<EnvoyDependencies, 'rules'>,
-): Promise<RunningEnvoy | undefined> {
+) {
   const { decisions, store } = settings;
   if (decisions.envoy === undefined) return undefined;
   const { createEnvoyServer } = await import('../../gateway/decisions/envoy/server.ts');
@@ -23,7 +17,7 @@ export async function runEnvoy(
       { ...dependencies, rules: () => rules },
       { trusted, headers: envoy.headers, keyPrefix: store.keyPrefix },
     ),
-    replaceRules(changed) {
+    replaceRules(changed: DescriptorRules) {
       rules = changed;
     },
   };

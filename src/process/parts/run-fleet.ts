@@ -8,20 +8,12 @@ import { Ignored } from '../../facts/ignored.ts';
 import type { Collected } from './collect.ts';
 import type { Reported } from './reported.ts';
 
-export interface RunningFleet {
-  readonly fleet: Fleet;
-  readonly reports: OwnerReports;
-  /** Publishes the URL of the admin port, which listens on this host. */
-  announce(url: string, host: string): void;
-  close(): Promise<void>;
-}
-
 /** Records what this replica does and publishes it to those that share its store, where there are any. */
 export function runFleet(
   settings: Settings['store'],
   reported: Reported,
   { activity, blocks, history, refusals, requests, talkers }: Collected,
-): RunningFleet {
+) {
   const { store, buckets, metrics, changes, clock, log, isReady } = reported;
   const shared = reported.sharing.store;
   const { replica } = store.slots;
@@ -62,7 +54,8 @@ export function runFleet(
   return {
     fleet,
     reports,
-    announce(url, host) {
+    /** Publishes the URL of the admin port, which listens on this host. */
+    announce(url: string, host: string) {
       recorder.adminUrl = reachableUrl(url, host);
     },
     async close() {

@@ -14,18 +14,8 @@ const ENDING_MS = 14 * 86_400_000;
 /** Between two looks at the certificates. */
 const CERTIFICATES_MS = 3_600_000;
 
-export interface RunningHistory {
-  readonly history: History;
-  /** This replica serves requests. */
-  joined(): void;
-  /** The store was asked whether it answers. */
-  storeMeasured(isAnswering: boolean, hasMissed: boolean): void;
-  /** This replica leaves in order. */
-  close(): Promise<void>;
-}
-
 /** Keeps what changes, which replicas join, leave and are lost, and when this one lost the store. */
-export function runHistory({ sharing, clock, changes, metrics, tls }: Reported): RunningHistory {
+export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) {
   const shared = sharing.store;
   const nowMs = () => clock.nowMs();
   const history = new History(shared, nowMs);
@@ -42,6 +32,7 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported):
   let timer: NodeJS.Timeout | undefined;
   return {
     history,
+    /** This replica serves requests. */
     joined() {
       const files = { limits: metrics.limitsVersion(), operations: metrics.operationsVersion() };
       const text = `version ${version}, limits ${short(files.limits)}, operations ${short(files.operations)}`;
@@ -51,7 +42,9 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported):
       timer = setInterval(look, CERTIFICATES_MS).unref();
       look();
     },
+    /** The store was asked whether it answers. */
     storeMeasured: outages(metrics, nowMs, add),
+    /** This replica leaves in order. */
     async close() {
       if (timer !== undefined) add('replica.left', `version ${version}`);
       clearInterval(timer);

@@ -2,22 +2,12 @@ import { revocationEvents } from '../../admin/facts/fact-events.ts';
 import type { Identities } from '../../config/files/identities/parse.ts';
 import type { FactSharing } from '../../facts/fact-listener.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
-import { type Revocation, Revocations } from '../../facts/revocations.ts';
+import { Revocations } from '../../facts/revocations.ts';
 import type { Credential } from '../../identity/identity.ts';
 import type { IdentityObserver } from '../../identity/observer.ts';
-import { type OpenedIdentity, openIdentity } from '../../identity/open.ts';
+import { openIdentity } from '../../identity/open.ts';
 import type { Changes } from '../../observe/log/changes.ts';
 import type { Configuration } from '../configuration.ts';
-
-export interface RunningIdentity extends Omit<OpenedIdentity, 'revocations'> {
-  /** The credentials that are accepted besides bearer tokens. */
-  readonly credentials: readonly Credential[];
-  /** Replaces the identities of one of the credentials, after a reload of its file. */
-  replaceCredential(index: number, identities: Identities): void;
-  /** The revocations of all replicas. */
-  readonly revocations: FollowedFacts<Revocation>;
-  close(): void;
-}
 
 /** Identities that receive revocations while the gateway runs. */
 export function runIdentity(
@@ -25,7 +15,7 @@ export function runIdentity(
   sharing: FactSharing,
   observer: IdentityObserver,
   changes: Changes,
-): RunningIdentity {
+) {
   const { settings } = configuration;
   const reporting = { observer, log: sharing.log };
   const revocations = new Revocations(() => sharing.clock.nowMs());
@@ -44,8 +34,11 @@ export function runIdentity(
   const followed = new FollowedFacts(revocations, sharing, revocationEvents(revocations, changes, observer));
   return {
     ...identity,
+    /** Those that are accepted besides bearer tokens. */
     credentials,
-    replaceCredential: (index, identities) => own[index]?.replaceIdentities(identities),
+    /** Replaces the identities of one of the credentials, after a reload of its file. */
+    replaceCredential: (index: number, identities: Identities) => own[index]?.replaceIdentities(identities),
+    /** The revocations of all replicas. */
     revocations: followed,
     close: () => followed.close(),
   };

@@ -7,19 +7,17 @@ import type { Deliveries, NotificationObserver } from '../../observe/notify/deli
 import { Notifications } from '../../observe/notify/notifications.ts';
 import { MemoryOutbox } from '../../store/outbox.ts';
 
-interface RunningNotifications {
-  /** The observer with what notifications look at; the same one where they are off. */
-  observing(observer: GatewayObserver): GatewayObserver;
-  close(): Promise<void>;
-}
-
 /** Reports limits that are nearly or wholly used, as far as the settings ask for it. */
 export async function runNotifications(
   { notifications: settings }: Settings,
   sharing: FactSharing,
   observer: NotificationObserver,
   changes: Changes,
-): Promise<RunningNotifications> {
+): Promise<{
+  /** The observer with what notifications look at; the same one where they are off. */
+  observing(observer: GatewayObserver): GatewayObserver;
+  close(): Promise<void>;
+}> {
   const { store, clock, log } = sharing;
   const deliveries = await openDeliveries(settings, sharing, observer, changes);
   if (deliveries === undefined && !settings.log)
