@@ -1,7 +1,5 @@
-import { type TProperties, type TSchema, Type } from 'typebox';
-
-const closed = <T extends TProperties>(properties: T) =>
-  Type.Object(properties, { additionalProperties: false });
+import { type TSchema, Type } from 'typebox';
+import { closed } from '../src/config/settings/section.ts';
 
 /** Values that Kubernetes itself checks: any mapping, any list of mappings. */
 const mapping = Type.Object({});

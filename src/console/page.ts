@@ -9,11 +9,11 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 };
 
-/** What the page loads from `/console/`, and where it is. The script is bundled, whether this file runs compiled or as it is. */
-const ASSETS: ReadonlyMap<string, string> = new Map([
-  ['page.css', 'page.css'],
-  ['icon.svg', 'icon.svg'],
-  ['main.js', '../../dist/console/browser/main.js'],
+/** What the page loads from `/console/`, and the files that it is put together from. The script is bundled, whether this file runs compiled or as it is. */
+const ASSETS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['page.css', ['base.css', 'page.css']],
+  ['icon.svg', ['icon.svg']],
+  ['main.js', ['../../dist/console/browser/main.js']],
 ]);
 
 /** The page loads and sends nothing outside of this port, runs no inline script, is in no frame, and parses no text as HTML. */
@@ -34,9 +34,9 @@ export function addConsolePage(app: FastifyInstance): void {
   const texts = new Map<string, string>();
   app.get('/', async (_request, reply) => send(reply, 'page.html', read('page.html')));
   app.get<{ Params: { '*': string } }>('/console/*', async ({ params: { '*': name } }, reply) => {
-    const path = ASSETS.get(name);
-    if (path === undefined) return reply.code(404).send({ error: 'There is no such file.' });
-    const text = texts.get(name) ?? read(path);
+    const files = ASSETS.get(name);
+    if (files === undefined) return reply.code(404).send({ error: 'There is no such file.' });
+    const text = texts.get(name) ?? files.map(read).join('');
     texts.set(name, text);
     return send(reply, name, text);
   });

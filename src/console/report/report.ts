@@ -12,7 +12,7 @@ const SCRIPT = '../../../dist/console/browser/report/report-page.js';
  * anything.
  */
 export function reportHtml(data: ReportData): string {
-  const style = asset('page.css');
+  const style = asset('../base.css') + asset('page.css');
   const script = asset(SCRIPT);
   const parts: Readonly<Record<string, string>> = {
     POLICY: `default-src 'none'; style-src '${digest(style)}'; script-src '${digest(script)}'; base-uri 'none'; form-action 'none'`,
