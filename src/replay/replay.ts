@@ -25,8 +25,6 @@ export type Retries = 'none' | 'drop' | 'after';
 /** With `after`, a client gives up after this many refusals. */
 export const MOST_TRIES = 4;
 
-type States = readonly (BucketState | undefined)[];
-
 /** Enough for a chart of the whole log. */
 const TOTAL_BINS = 240;
 
@@ -149,7 +147,7 @@ export class Replay {
   }
 
   /** Counts the refusal for the bucket with the longest wait, as in a 429. @returns that wait */
-  #noteRefused(payer: MeasuredPayer, states: States, cost: number): number {
+  #noteRefused(payer: MeasuredPayer, states: readonly (BucketState | undefined)[], cost: number): number {
     this.refused.after += 1;
     this.series.record('refusedAfter', 1, this.#nowUs);
     let longestUs = 0;
@@ -179,7 +177,7 @@ export class Replay {
   }
 }
 
-function noteShadows({ due, measured }: MeasuredPayer, states: States): void {
+function noteShadows({ due, measured }: MeasuredPayer, states: readonly (BucketState | undefined)[]): void {
   if (due === undefined || !due.buckets.some(isShadow)) return;
   for (const [index, state] of states.entries()) {
     const stats = measured[index];

@@ -1,12 +1,6 @@
-/** A value with its due time. */
-interface Due<T> {
-  readonly atUs: number;
-  readonly value: T;
-}
-
 /** Values in the order of their due times: a binary heap. */
 export class RetryQueue<T> {
-  readonly #heap: Due<T>[] = [];
+  readonly #heap: { readonly atUs: number; readonly value: T }[] = [];
 
   add(value: T, atUs: number): void {
     const heap = this.#heap;
@@ -20,8 +14,8 @@ export class RetryQueue<T> {
     }
   }
 
-  /** Removes and returns the earliest value that is due by `nowUs`, or undefined. */
-  take(nowUs: number): Due<T> | undefined {
+  /** Removes and returns the earliest value that is due by `nowUs`, with its due time, or undefined. */
+  take(nowUs: number) {
     const heap = this.#heap;
     const first = heap[0];
     if (first === undefined || first.atUs > nowUs) return undefined;

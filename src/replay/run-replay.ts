@@ -7,20 +7,20 @@ import { type Circumstances, notesOn } from './notes.ts';
 import { Replay, type Retries } from './replay.ts';
 import { unmatchedOf } from './unmatched.ts';
 
-interface ReplayRun extends Omit<ReadLogOptions, 'deliver'> {
-  readonly hasLoggedCosts: boolean;
-  readonly findOperation: OperationFinder | undefined;
-  readonly limits: Limits;
-  readonly retries: Retries;
-  /** Whether to record each bucket over time, for a report. */
-  readonly hasSeries: boolean;
-}
-
 /** Reads a log and charges its requests with other limits. If the reading is ended early, the result covers the lines read so far. */
-export async function runReplay(run: ReplayRun): Promise<{ result: ReplayResult; replay: Replay }> {
+export async function runReplay(
+  run: ReadLogOptions & {
+    readonly hasLoggedCosts: boolean;
+    readonly findOperation: OperationFinder | undefined;
+    readonly limits: Limits;
+    readonly retries: Retries;
+    /** Whether to record each bucket over time, for a report. */
+    readonly hasSeries: boolean;
+  },
+): Promise<{ result: ReplayResult; replay: Replay }> {
   const { retries } = run;
   const replay = new Replay(run.limits, retries, run.hasSeries);
-  const lineCounts = await readLog({ ...run, deliver: (entry) => replay.take(entry) });
+  const lineCounts = await readLog(run, (entry) => replay.take(entry));
   replay.end();
   const complete = !run.signal.aborted;
   const { findOperation, hasLoggedCosts } = run;

@@ -2,8 +2,7 @@ import { costliestByRow } from '../../config/checks/costs.ts';
 import { windowedRows } from '../../domain/limits/rows.ts';
 import { counted, shownTime } from '../../domain/shown.ts';
 import { CommandError } from '../../process/failure.ts';
-import type { ReadLogOptions } from '../../replay/input/read-log.ts';
-import { readLog } from '../../replay/input/read-log.ts';
+import { type ReadLogOptions, readLog } from '../../replay/input/read-log.ts';
 import { coverageNotes } from '../../replay/notes.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
@@ -14,14 +13,14 @@ import { unreadProblem } from './input.ts';
 
 /** Reads a log, and returns the smallest limits found that refuse at most a share of each bucket's requests, with what they are based on. */
 export async function suggestedLimits(
-  log: Omit<ReadLogOptions, 'deliver'>,
+  log: ReadLogOptions,
   { limits: base, limitsName: baseName, operations = [] }: Candidate,
   retries: Retries,
   { mostRefused, confidence }: Aim,
 ): Promise<LimitsText> {
   const { sources, signal } = log;
   const demand = new Demand(windowedRows(base.rows), retries);
-  const tally = await readLog({ ...log, deliver: (entry) => demand.take(entry) });
+  const tally = await readLog(log, (entry) => demand.take(entry));
   demand.end();
   if (!signal.aborted) {
     const unread = unreadProblem({ ...tally, requests: demand.requests + demand.refusedInLog });

@@ -15,8 +15,6 @@ export interface ReadProgress {
 export interface ReadLogOptions {
   readonly sources: readonly LogSource[];
   readonly readLine: ReadLine;
-  /** Gets every charged request, in the order of the charges. */
-  deliver(entry: LogEntry): void;
   /** Called after each piece of a file. */
   onProgress(progress: ReadProgress): void;
   /** Ends the reading early; what was read so far is delivered. */
@@ -26,14 +24,13 @@ export interface ReadLogOptions {
 /**
  * Reads all files of a log, merged by time. Only files whose times overlap are open at once. Resolves to the counts of
  * lines.
+ *
+ * @param deliver gets every charged request, in the order of the charges
  */
-export async function readLog({
-  sources,
-  readLine,
-  deliver,
-  onProgress,
-  signal,
-}: ReadLogOptions): Promise<LineCounts> {
+export async function readLog(
+  { sources, readLine, onProgress, signal }: ReadLogOptions,
+  deliver: (entry: LogEntry) => void,
+): Promise<LineCounts> {
   const lineCounts = new LineCounts();
   const scrutiny = new Scrutiny(lineCounts);
   const order = new InOrder((entry) => {
