@@ -1,7 +1,7 @@
 import { adminGuard } from '../admin/access.ts';
 import { addFactRoutes, type FactApi } from '../admin/facts/fact-api.ts';
-import { addLimitRoutes, type PricedOperation } from '../admin/facts/shown-limits.ts';
-import { addFindRoute, type Finder } from '../admin/find/finder.ts';
+import { addLimitRoutes } from '../admin/facts/shown-limits.ts';
+import { addFindRoute, type Finder, type PricedOperation } from '../admin/find/finder.ts';
 import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';

@@ -1,10 +1,8 @@
 import type { FastifyInstance } from 'fastify';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { countedBy } from '../../domain/limits/rows.ts';
-import type { Access, OperationKind } from '../../domain/operation.ts';
-import type { SettlementRules } from '../../domain/settlement/settlement.ts';
 import { settlementText } from '../../domain/settlement/settlement-text.ts';
-import type { FindableOperation } from '../find/finder.ts';
+import type { PricedOperation } from '../find/finder.ts';
 
 /** A limit of the files, as an operator sees it. */
 export type ShownRow = ReturnType<typeof shownRows>[number];
@@ -40,12 +38,6 @@ function shownPlans({ plans }: Limits) {
       shadow,
     })),
   }));
-}
-
-export interface PricedOperation extends FindableOperation {
-  readonly kind: OperationKind;
-  readonly access: Access;
-  readonly settlement?: SettlementRules | undefined;
 }
 
 /** An operation as an operator sees it. */

@@ -5,6 +5,8 @@ import { limitTimeText } from '../../domain/duration.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { type LimitRow, unitOf } from '../../domain/limits/rows.ts';
 import { rangeOf } from '../../domain/network.ts';
+import type { Access, OperationKind } from '../../domain/operation.ts';
+import type { Priced } from '../../domain/settlement/settlement.ts';
 import { shownCount } from '../../domain/shown.ts';
 import { BLOCK_SCOPES, type BlockScope } from '../../facts/blocks.ts';
 import { REQUEST_ID } from '../../stages/request-context.ts';
@@ -39,17 +41,17 @@ export interface FindResult {
 }
 
 /** An operation in force. */
-export interface FindableOperation {
-  readonly id: string;
+export interface PricedOperation extends Priced {
   readonly method: string;
   readonly path: string;
-  readonly cost: number;
+  readonly kind: OperationKind;
+  readonly access: Access;
 }
 
 interface FindSources {
   readonly owners: KnownOwners;
   limits(): Limits;
-  operations(): readonly FindableOperation[];
+  operations(): readonly PricedOperation[];
   /** Requests with this id that got a 429 within a day; undefined while Redis cannot be read. */
   refused(requestId: string): Promise<readonly WhyRefused[] | undefined>;
   /** Requests that any replica refused in the last minutes, for whatever reason. */

@@ -3,7 +3,7 @@ import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.
 import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
 import type { Selectable } from '../../domain/limits/selection.ts';
 import type { Access } from '../../domain/operation.ts';
-import type { SettlementRules } from '../../domain/settlement/settlement.ts';
+import type { Priced, SettlementRules } from '../../domain/settlement/settlement.ts';
 import { type Advice, formatPath, formatPlace, type Origin, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
@@ -16,9 +16,6 @@ export interface CostedOperation extends Selectable {
   readonly settlement?: SettlementRules | undefined;
   readonly mostWrittenAt?: Place | undefined;
 }
-
-/** What `mostOf` reads. */
-type Charging = Pick<CostedOperation, 'id' | 'cost' | 'settlement'>;
 
 /** Where the limits are written. */
 export interface LimitPlaces {
@@ -87,7 +84,7 @@ function tooLow(limit: number, operation: CostedOperation): Advice {
 }
 
 /** Such as `the cost 10 of operation report` or `the 10 points that operation report may reserve`. */
-export function mostOf(operation: Charging): string {
+export function mostOf(operation: Priced): string {
   const { id, cost } = operation;
   return reservesMost(operation)
     ? `the ${cost} points that operation ${id} may reserve`
@@ -102,7 +99,7 @@ export function raiseOrLower(least: number, operation: CostedOperation): string 
 }
 
 /** Whether its cost is the most that it may reserve, as `atMost` has it. */
-function reservesMost({ cost, settlement }: Charging): boolean {
+function reservesMost({ cost, settlement }: Priced): boolean {
   return settlement?.reserve?.most === cost;
 }
 

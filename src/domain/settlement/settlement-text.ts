@@ -1,13 +1,7 @@
-import type { Settle, SettlementRules } from './settlement.ts';
-
-/** An operation, as its settlement is described. */
-interface Settled {
-  readonly cost: number;
-  readonly settlement?: SettlementRules | undefined;
-}
+import type { Priced, Settle } from './settlement.ts';
 
 /** Such as `reserves 4000, settles by /usage/total_tokens`; undefined if the cost is final. */
-export function settlementText({ cost, settlement }: Settled): string | undefined {
+export function settlementText({ cost, settlement }: Priced): string | undefined {
   if (settlement === undefined) return undefined;
   const { reserve, settle, refundOn } = settlement;
   const parts: string[] = [];
@@ -25,7 +19,7 @@ function sourceText(settle: Settle): string {
 }
 
 /** The settings, for programs; null where the operation has none. */
-export function settlementJson({ settlement }: Settled) {
+export function settlementJson({ settlement }: Priced) {
   const { reserve, settle, refundOn = [] } = settlement ?? {};
   return {
     reserve: reserve === undefined ? null : { json: reserve.json.text, most: reserve.most },

@@ -27,6 +27,14 @@ export interface SettlementRules {
   readonly refundOn: ReadonlySet<string>;
 }
 
+/** An operation and its cost. */
+export interface Priced {
+  readonly id: string;
+  readonly cost: number;
+  /** Undefined if the cost is final when a request is admitted. */
+  readonly settlement?: SettlementRules | undefined;
+}
+
 /** Whether a response with this status costs nothing. */
 export function isRefunded({ refundOn }: SettlementRules, status: number): boolean {
   return refundOn.has(`${status}`) || refundOn.has(`${Math.floor(status / 100)}xx`);

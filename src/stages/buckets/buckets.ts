@@ -12,6 +12,7 @@ import { type LimitRow, MAX_PERIOD_LIMIT, MAX_WINDOW_LIMIT } from '../../domain/
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import type { Refusal } from '../../domain/problems.ts';
+import type { Priced } from '../../domain/settlement/settlement.ts';
 import { type LiveLimit, LiveLimits } from '../../facts/live-limits.ts';
 import { isConcurrent } from '../../store/store.ts';
 import type { LastPayer } from '../last-payer.ts';
@@ -83,9 +84,6 @@ interface Known {
   readonly bySet: Map<RowSet, PayerBuckets>;
 }
 
-/** An operation and its cost. */
-type Costed = Pick<Operation, 'id' | 'cost' | 'settlement'>;
-
 /** The buckets that apply to each payer and their limits, from the current limits file and the live limits. */
 export class Buckets {
   readonly #keyPrefix: string;
@@ -103,7 +101,7 @@ export class Buckets {
   /** What clients see of the limits: what the contract names, or also what the draft of the RateLimit fields defines. */
   readonly fields: RateLimitFields;
   /** The most expensive operation that is charged to each row. */
-  #costliest: ReadonlyMap<string, Costed> = new Map();
+  #costliest: ReadonlyMap<string, Priced> = new Map();
   #inPoints: ReadonlySet<string> = new Set();
   #version = 0;
   #templates: Templates;
@@ -145,13 +143,13 @@ export class Buckets {
    *
    * @param inPoints the rows that count points, where not every request costs one
    */
-  replaceCosts(costliest: ReadonlyMap<string, Costed>, inPoints: ReadonlySet<string> = new Set()): void {
+  replaceCosts(costliest: ReadonlyMap<string, Priced>, inPoints: ReadonlySet<string> = new Set()): void {
     this.#costliest = costliest;
     this.#inPoints = inPoints;
     this.#changed();
   }
 
-  costliest(row: string): Costed | undefined {
+  costliest(row: string): Priced | undefined {
     return this.#costliest.get(row);
   }
 
