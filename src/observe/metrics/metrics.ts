@@ -92,11 +92,24 @@ const MISNAMED = [
   'nodejs_active_requests_total',
 ];
 
+let processMetrics: Registry | undefined;
+
+/**
+ * What prom-client measures of the process. It observes the garbage collector and the event loop until the process ends, so it is
+ * started once: a registry of a closed gateway would stay in memory with everything that its metrics read.
+ */
+function metricsOfProcess(): Registry {
+  if (processMetrics === undefined) {
+    processMetrics = new Registry();
+    collectDefaultMetrics({ register: processMetrics });
+    for (const name of MISNAMED) processMetrics.removeSingleMetric(name);
+  }
+  return processMetrics;
+}
+
 /** @param identity the settings: only the providers that they use are shown */
 export function createMetrics(identity: Settings['identity']): Metrics {
-  const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
-  for (const name of MISNAMED) registry.removeSingleMetric(name);
+  const registry = Registry.merge([metricsOfProcess()]);
   const table = registerMetrics(registry, identity);
   table.weir_build_info.set({ version, node: process.versions.node }, 1);
   for (const traffic of TRAFFICS) table.weir_tunnels.set({ traffic }, 0);
