@@ -78,6 +78,7 @@ class FileWatch<T> {
   }
 
   #schedule(): void {
+    if (this.#isClosed) return;
     const { intervalMs = pace.filesMs } = this.#watched;
     this.#timer = setTimeout(() => this.poll().then(() => this.#schedule()), intervalMs).unref();
   }

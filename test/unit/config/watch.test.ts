@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import { type Watch, watchFiles } from '../../../src/config/watch.ts';
@@ -128,6 +129,28 @@ describe('a watched file', () => {
       expect.stringMatching(/^refused configuration: could not be reloaded: .*ENOENT/),
       'loaded back',
     ]);
+  });
+
+  test('is not looked at again once it was closed during a look', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    let looks = 0;
+    const closed = watchFiles<string>({
+      current: 'one',
+      files: () => [file],
+      async stateOf() {
+        looks += 1;
+        closed.close();
+        return 'one';
+      },
+      load: () => 'one',
+      onLoad() {},
+      onProblems() {},
+      intervalMs: 1,
+    });
+    await vi.waitFor(() => expect(looks).toBe(1));
+    await setTimeout(50);
+    expect(looks).toBe(1);
   });
 
   test('is noticed by the clock, without anyone looking', async () => {
