@@ -38,6 +38,7 @@ export class History {
   #own: readonly RecordedChange[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<void> | undefined;
+  #isClosed = false;
   #untilTrim = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
   #losses: Promise<Losses> | undefined;
@@ -99,6 +100,7 @@ export class History {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#flush();
+    this.#isClosed = true;
     clearTimeout(this.#timer);
   }
 
@@ -120,7 +122,8 @@ export class History {
     this.#writing ??= this.#writeNext().finally(() => {
       this.#writing = undefined;
       this.#timer = undefined;
-      if (this.#own.length > 0) this.#timer = setTimeout(() => void this.#write(), pace.triesMs).unref();
+      if (this.#own.length === 0 || this.#isClosed) return;
+      this.#timer = setTimeout(() => void this.#write(), pace.triesMs).unref();
     });
     return this.#writing;
   }
