@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, describe, test } from 'vitest';
 import type { DatabaseSettings } from '../src/database/connect.ts';
 import { ACCT_1, createClient, trigger } from './fixtures/client.ts';
-import { lastingDatabases, type OpenTestDatabase } from './fixtures/databases.ts';
+import { lastingDatabases, type OpenTestDatabase, QUICK_TO_OPEN } from './fixtures/databases.ts';
 import { startReceiver } from './fixtures/receiver.ts';
 
 const PROGRAM = fileURLToPath(new URL('./fixtures/platform-process.mjs', import.meta.url));
@@ -24,7 +24,7 @@ describe.each(lastingDatabases)('on $name', ({ open }) => {
       ...{ settlementSeconds: 0, sweepSeconds: 1 },
       deliveries: { timeoutMs: 1000, retryBaseSeconds: 1, allowPrivate: true, concurrency: 4 },
     };
-    const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: [] });
+    const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: QUICK_TO_OPEN });
     running.push(child);
     const [url] = (await once(child, 'message')) as [string];
     return [child, url];

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ACCT_1, createClient } from './fixtures/client.ts';
+import { QUICK_TO_OPEN } from './fixtures/databases.ts';
 
 const PROGRAM = fileURLToPath(new URL('../dist/main.js', import.meta.url));
 
@@ -31,7 +32,10 @@ async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
 
 /** The first of what a process of the platform does: it listens at a URL, or ends with a message. */
 async function start(): Promise<{ child: ChildProcess; url: string; message: string }> {
-  const child = fork(PROGRAM, ['--port', '0', '--data', directory], { silent: true, execArgv: [] });
+  const child = fork(PROGRAM, ['--port', '0', '--data', directory], {
+    silent: true,
+    execArgv: QUICK_TO_OPEN,
+  });
   running.push(child);
   let message = '';
   child.stderr?.setEncoding('utf8').on('data', (chunk) => {
