@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { RecordedBucket } from '../store.ts';
-import { type Addition, PendingSums, type Sum } from './sums.ts';
+import { PendingSums, type Recorded, type Sum } from './sums.ts';
 
 /** Where sums are written. */
 export interface JournalDatabase {
@@ -90,11 +90,11 @@ export class Journal {
   }
 
   /** @param atUs Unix time of the charge, by the store's clock */
-  add(bucket: RecordedBucket, operation: string, atUs: number, added: Addition): void {
+  add(bucket: RecordedBucket, operation: string, atUs: number, recorded: Recorded, points: number): void {
     this.#waitingSinceMs ??= performance.now();
-    if (added.points > 0) this.#added += 1;
-    const isAdded = this.#pending.add(bucket, operation, Math.floor(atUs / US_PER_MINUTE), added);
-    if (!isAdded) this.#observer.journalDropped(added.points);
+    if (points > 0) this.#added += 1;
+    const isAdded = this.#pending.add(bucket, operation, Math.floor(atUs / US_PER_MINUTE), recorded, points);
+    if (!isAdded) this.#observer.journalDropped(points);
   }
 
   /** Writes what is left, for a few seconds at most. */

@@ -16,13 +16,6 @@ import {
 import type { Journal } from './journal.ts';
 import type { Recovery } from './recovery.ts';
 
-/** A decision, and what is needed to record it. */
-interface Recording {
-  readonly charge: Charge;
-  readonly journal: Journal;
-  readonly clock: JournalClock;
-}
-
 /** Unix time of the store in µs. */
 export interface JournalClock {
   nowUs(): number;
@@ -58,7 +51,7 @@ export class RecordingStore implements Store {
   charge(charge: Charge): Awaitable<Decision> {
     const decision = this.#store.charge(charge);
     if (!isDurable(charge.buckets)) return decision;
-    return andThenWith(decision, record, { charge, journal: this.#journal, clock: this.#clock });
+    return andThenWith(decision, this.#record, charge);
   }
 
   peek(charge: Charge): Promise<Decision> {
@@ -67,14 +60,8 @@ export class RecordingStore implements Store {
 
   settle(settlement: Settlement): Awaitable<Settled> {
     const settled = this.#store.settle(settlement);
-    const { charge } = settlement;
-    if (!isDurable(charge.buckets)) return settled;
-    return andThenWith(settled, recordSettled, {
-      settlement,
-      charge,
-      journal: this.#journal,
-      clock: this.#clock,
-    });
+    if (!isDurable(settlement.charge.buckets)) return settled;
+    return andThenWith(settled, this.#recordSettled, settlement);
   }
 
   get slots() {
@@ -87,56 +74,48 @@ export class RecordingStore implements Store {
     await this.#recovery?.close();
     await this.#journal.close();
   }
-}
 
-function record(decision: Decision, recording: Recording): Decision {
-  if (decision.outcome === 'admitted') recordAdmitted(decision.chargedAtUs, recording);
-  else if (decision.outcome === 'denied' && decision.degraded === undefined)
-    recordDenied(decision.buckets, recording);
-  return decision;
-}
+  readonly #record = (decision: Decision, charge: Charge): Decision => {
+    if (decision.outcome === 'admitted') this.#recordAdmitted(decision.chargedAtUs, charge);
+    else if (decision.outcome === 'denied' && decision.degraded === undefined)
+      this.#recordDenied(decision.buckets, charge);
+    return decision;
+  };
 
-function recordAdmitted(
-  chargedAtUs: number,
-  { charge: { buckets, cost, operation = '' }, journal, clock }: Recording,
-): void {
-  const atUs = clock.unixUs(chargedAtUs);
-  for (const bucket of buckets) {
-    if (isRecordedBucket(bucket))
-      journal.add(bucket, operation, atUs, { points: costIn(bucket, cost), requests: 1, refused: 0 });
+  #recordAdmitted(chargedAtUs: number, { buckets, cost, operation = '' }: Charge): void {
+    const atUs = this.#clock.unixUs(chargedAtUs);
+    for (const bucket of buckets) {
+      if (isRecordedBucket(bucket))
+        this.#journal.add(bucket, operation, atUs, 'admitted', costIn(bucket, cost));
+    }
   }
-}
 
-/** A refusal counts for the bucket that needs the longest wait, which the 429 names. */
-function recordDenied(
-  states: readonly (BucketState | undefined)[],
-  { charge: { buckets, operation = '' }, journal, clock }: Recording,
-): void {
-  let longestUs = -1;
-  let refusing: BucketCharge | undefined;
-  for (let index = 0; index < buckets.length; index++) {
-    const bucket = buckets[index];
-    const waitUs = states[index]?.retryAfterUs ?? -1;
-    if (bucket === undefined || bucket.shadow === true || waitUs <= longestUs) continue;
-    [longestUs, refusing] = [waitUs, bucket];
+  /** A refusal counts for the bucket that needs the longest wait, which the 429 names. */
+  #recordDenied(states: readonly (BucketState | undefined)[], { buckets, operation = '' }: Charge): void {
+    let longestUs = -1;
+    let refusing: BucketCharge | undefined;
+    for (let index = 0; index < buckets.length; index++) {
+      const bucket = buckets[index];
+      const waitUs = states[index]?.retryAfterUs ?? -1;
+      if (bucket === undefined || bucket.shadow === true || waitUs <= longestUs) continue;
+      [longestUs, refusing] = [waitUs, bucket];
+    }
+    if (refusing !== undefined && isRecordedBucket(refusing))
+      this.#journal.add(refusing, operation, this.#clock.nowUs(), 'refused', 0);
   }
-  if (refusing !== undefined && isRecordedBucket(refusing))
-    journal.add(refusing, operation, clock.nowUs(), { points: 0, requests: 0, refused: 1 });
-}
 
-/** What was given back is subtracted from the minute of the charge, and what was added counts now, as in the store. */
-function recordSettled(
-  settled: Settled,
-  { settlement, journal, clock }: Recording & { readonly settlement: Settlement },
-): Settled {
-  if (settled.outcome !== 'settled') return settled;
-  const { charge, chargedAtUs } = settlement;
-  const { buckets, cost, operation = '' } = charge;
-  for (const bucket of buckets) {
-    const points = finalCostIn(bucket, settlement) - costIn(bucket, cost);
-    if (points === 0 || !isRecordedBucket(bucket)) continue;
-    const atUs = points < 0 && chargedAtUs !== undefined ? clock.unixUs(chargedAtUs) : clock.nowUs();
-    journal.add(bucket, operation, atUs, { points, requests: 0, refused: 0 });
-  }
-  return settled;
+  /** What was given back is subtracted from the minute of the charge, and what was added counts now, as in the store. */
+  readonly #recordSettled = (settled: Settled, settlement: Settlement): Settled => {
+    if (settled.outcome !== 'settled') return settled;
+    const { charge, chargedAtUs } = settlement;
+    const { buckets, cost, operation = '' } = charge;
+    for (const bucket of buckets) {
+      const points = finalCostIn(bucket, settlement) - costIn(bucket, cost);
+      if (points === 0 || !isRecordedBucket(bucket)) continue;
+      const atUs =
+        points < 0 && chargedAtUs !== undefined ? this.#clock.unixUs(chargedAtUs) : this.#clock.nowUs();
+      this.#journal.add(bucket, operation, atUs, 'settled', points);
+    }
+    return settled;
+  };
 }

@@ -13,8 +13,8 @@ export interface Sum extends RecordedBucket {
   refused: number;
 }
 
-/** What a request adds to a sum. */
-export type Addition = Pick<Sum, 'points' | 'requests' | 'refused'>;
+/** What points are added for: a request that was admitted or refused, or its settlement. */
+export type Recorded = 'admitted' | 'refused' | 'settled';
 
 /** The sums of one minute, by the operation and the bucket's key. There are few operations, and many buckets. */
 type Minute = Map<string, Map<string, Sum>>;
@@ -41,12 +41,18 @@ export class PendingSums {
   }
 
   /** Returns false if there is no room for a further sum. */
-  add(bucket: RecordedBucket, operation: string, minute: number, added: Addition): boolean {
+  add(
+    bucket: RecordedBucket,
+    operation: string,
+    minute: number,
+    recorded: Recorded,
+    points: number,
+  ): boolean {
     const sum = this.#find(bucket, operation, minute);
     if (sum === undefined) return false;
-    sum.points += added.points;
-    sum.requests += added.requests;
-    sum.refused += added.refused;
+    sum.points += points;
+    if (recorded === 'admitted') sum.requests += 1;
+    else if (recorded === 'refused') sum.refused += 1;
     return true;
   }
 

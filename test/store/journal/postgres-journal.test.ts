@@ -193,7 +193,7 @@ class Observed {
 describe.skipIf(postgresUrl === undefined)('a journal', () => {
   const SETTINGS = { flushMs: 20 };
   const add = (journal: Journal, owner: string, points: number) =>
-    journal.add(bucketOf(owner), 'listPayees', MINUTE * 60e6, { points, requests: 1, refused: 0 });
+    journal.add(bucketOf(owner), 'listPayees', MINUTE * 60e6, 'admitted', points);
 
   test('writes what was added, and what is left when it closes', async () => {
     const { openJournal } = await database();
@@ -269,15 +269,13 @@ describe.skipIf(postgresUrl === undefined)('a journal', () => {
 });
 
 describe('pending sums', () => {
-  const one = { points: 1, requests: 1, refused: 0 };
-
   test('join the minutes of an hour when there are too many, and drop what does not fit then', () => {
     const sums = new PendingSums(10);
     const bucket = bucketOf('acct_1');
     for (let minute = 0; minute < 600; minute++)
-      expect(sums.add(bucket, 'listPayees', minute, one)).toBe(true);
+      expect(sums.add(bucket, 'listPayees', minute, 'admitted', 1)).toBe(true);
     expect(sums.size).toBe(10);
-    expect(sums.add(bucket, 'listPayees', 600, one)).toBe(false);
+    expect(sums.add(bucket, 'listPayees', 600, 'admitted', 1)).toBe(false);
     const taken = sums.take(Number.POSITIVE_INFINITY);
     expect(taken.map(({ minute, points }) => [minute, points])).toEqual(
       Array.from({ length: 10 }, (_, hour) => [hour * 60 + 59, 60]),
