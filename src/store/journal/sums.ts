@@ -60,11 +60,15 @@ export class PendingSums {
   take(most: number): readonly Sum[] {
     const taken: Sum[] = [];
     for (const [minute, sums] of this.#minutes) {
-      for (const byKey of sums.values()) moveSums(byKey, taken, most);
-      if (taken.length >= most) break;
+      for (const byKey of sums.values())
+        for (const [key, sum] of byKey) {
+          if (taken.length >= most) return taken;
+          taken.push(sum);
+          this.#size -= 1;
+          byKey.delete(key);
+        }
       this.#minutes.delete(minute);
     }
-    this.#size -= taken.length;
     return taken;
   }
 
@@ -114,18 +118,6 @@ export class PendingSums {
       kept.refused += sum.refused;
     }
   }
-}
-
-/** Moves sums until there are so many. */
-function moveSums(from: Map<string, Sum>, to: Sum[], most: number): void {
-  const areAll = to.length + from.size <= most;
-  for (const [key, sum] of from) {
-    if (to.length >= most) return;
-    to.push(sum);
-    if (!areAll) from.delete(key);
-  }
-  // Takes less time than deleting each.
-  if (areAll) from.clear();
 }
 
 function lastOfHour(minute: number): number {
