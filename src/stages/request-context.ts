@@ -4,7 +4,7 @@ import type { Caller, PublicClient } from '../domain/caller.ts';
 import type { Selectable } from '../domain/limits/selection.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
-import type { Reading, SettlementRules, UnsettledReason } from '../domain/settlement/settlement.ts';
+import type { Priced, Reading, UnsettledReason } from '../domain/settlement/settlement.ts';
 import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
 import type { RequestReader } from '../http/exchange.ts';
@@ -29,7 +29,7 @@ export interface Target {
 }
 
 /** An operation of the OpenAPI document, or the default for unlisted ones. */
-export interface Operation extends Selectable {
+export interface Operation extends Selectable, Priced {
   /** Points. A public operation may cost 0: it is not charged. */
   readonly cost: number;
   /** `person`: counted for the Person, not for an Account (contract section 8.1 rule 2). `public`: for the client's address. */
@@ -38,8 +38,6 @@ export interface Operation extends Selectable {
   readonly listed: boolean;
   /** The rules for requests; undefined where nothing is validated. */
   readonly rules?: RequestRules | undefined;
-  /** Undefined if the cost is final when a request is admitted. */
-  readonly settlement?: SettlementRules | undefined;
 }
 
 /** A bucket that is nearly empty after a charge. */

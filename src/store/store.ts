@@ -1,6 +1,6 @@
 import type { Awaitable } from '../domain/awaitable.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
-import { type Calendar, LONGEST_PERIOD_SECONDS } from '../domain/limits/calendar.ts';
+import { type Calendar, LONGEST_PERIOD_SECONDS, ruleText } from '../domain/limits/calendar.ts';
 import { LONGEST_WINDOW_SECONDS, MAX_PERIOD_LIMIT } from '../domain/limits/rows.ts';
 import type { ScopeName } from '../domain/limits/scopes.ts';
 import type { HeldSlots, Hold } from './in-flight/held-slots.ts';
@@ -146,8 +146,7 @@ const recordedLimits = new Map<string, RecordedLimit>();
 
 /** The one object of a limit in the journal, which sums are grouped by. */
 export function recordedLimit({ scope, name, windowSeconds, calendar }: RecordedLimit): RecordedLimit {
-  const { unit, timeZone, startsOn } = calendar?.rule ?? {};
-  const id = `${scope} ${name} ${calendar === undefined ? windowSeconds : `${unit} ${startsOn} ${timeZone}`}`;
+  const id = `${scope} ${name} ${calendar === undefined ? windowSeconds : ruleText(calendar.rule)}`;
   let limit = recordedLimits.get(id);
   if (limit === undefined) {
     limit = { scope, name, windowSeconds, calendar };
@@ -169,7 +168,7 @@ export function isRecordedBucket<T extends BucketCharge>(bucket: T): bucket is T
 
 /** Whether the journal records one of the buckets. */
 export function isDurable(buckets: readonly BucketCharge[]): boolean {
-  for (const { record } of buckets) if (record !== undefined) return true;
+  for (const bucket of buckets) if (isRecordedBucket(bucket)) return true;
   return false;
 }
 

@@ -3,17 +3,14 @@ import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.
 import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
 import type { Selectable } from '../../domain/limits/selection.ts';
 import type { Access } from '../../domain/operation.ts';
-import type { Priced, SettlementRules } from '../../domain/settlement/settlement.ts';
+import type { Priced } from '../../domain/settlement/settlement.ts';
 import { type Advice, formatPath, formatPlace, type Origin, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
-export interface CostedOperation extends Selectable {
-  readonly cost: number;
+export interface CostedOperation extends Selectable, Priced {
   readonly access: Access;
   /** Where the cost is set; undefined if it is not set in any file. */
   readonly costWrittenAt?: Place | undefined;
-  /** Undefined if the cost is final when a request is admitted. Otherwise a request may reserve more than the cost. */
-  readonly settlement?: SettlementRules | undefined;
   readonly mostWrittenAt?: Place | undefined;
 }
 

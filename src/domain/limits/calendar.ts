@@ -163,9 +163,14 @@ export class Calendar {
 
 const calendars = new Map<string, Calendar>();
 
+/** Two rules have one text if they are the same. */
+export function ruleText({ unit, startsOn, timeZone }: PeriodRule): string {
+  return `${unit} ${startsOn} ${timeZone}`;
+}
+
 /** The one calendar of a rule. */
 export function calendarOf(rule: PeriodRule): Calendar {
-  const name = `${rule.unit} ${rule.startsOn} ${rule.timeZone}`;
+  const name = ruleText(rule);
   let calendar = calendars.get(name);
   if (calendar === undefined) {
     calendar = new Calendar(rule);

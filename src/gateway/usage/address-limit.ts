@@ -3,7 +3,7 @@ import type { PublicClient } from '../../domain/caller.ts';
 import { NEVER } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import type { Buckets, PayerBuckets } from '../../stages/buckets/buckets.ts';
-import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
+import { type PayerBucket, wholeBucket } from '../../stages/buckets/payer-bucket.ts';
 import { policyText } from '../../stages/buckets/rate-limit-fields.ts';
 import { charge } from '../../stages/charge.ts';
 import type { Charged, Operation, RequestContext } from '../../stages/request-context.ts';
@@ -38,7 +38,7 @@ export class AddressLimit {
 
   /** @param limit requests per minute and address */
   constructor(limit: number) {
-    this.#bucket = { ...ROW, ...FOR_ALL, limit, key: '', owner: '' };
+    this.#bucket = wholeBucket({ ...ROW, ...FOR_ALL, limit, key: '', owner: '' });
     this.#policy = policyText([this.#bucket]);
   }
 

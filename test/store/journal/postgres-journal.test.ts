@@ -23,14 +23,8 @@ const MINUTE = Date.UTC(2026, 10, 25) / 60_000;
 
 const LIMIT = recordedLimit({ scope: 'account', name: 'account-day', windowSeconds: 86_400 });
 
-const bucketOf = (owner: string, name = 'account-day') => {
-  return {
-    key: bucketKey('weir', owner, name, owner),
-    record: LIMIT,
-    owner,
-    limit: 100,
-    windowSeconds: 86_400,
-  };
+const bucketOf = (owner: string) => {
+  return { key: bucketKey('weir', owner, LIMIT.name, owner), record: LIMIT, owner };
 };
 
 const sumOf = (owner: string, points: number, minute = MINUTE): Sum => {
