@@ -25,8 +25,8 @@
 --          points to charge, and its limit in points; then per slot # and its limit. After a limit, ~ and a time in ms: the decision
 --          takes a slot that belongs to no replica, until settle.lua frees it or this time is over. A negative limit is a shadow
 --          limit, which counts charges below it and refuses nothing. If there are periods, a second text per decision follows it:
---          per bucket of a period five numbers, which are the start and the end of a period and the end of the next one, in
---          seconds since 1970, the points, and the limit. In both texts, ! after the limit: the bucket is durable. While the mark
+--          per bucket of a period five numbers, which are the start of a period in seconds since 1970, its length and the length of
+--          the next one in seconds, the points, and the limit. In both texts, ! after the limit: the bucket is durable. While the mark
 --          has anything else than it should, a decision with durable buckets fails, unless a recovery has put these back already
 -- Reply    one string of big-endian integers; per decision
 --            1 byte   1 admitted | 0 denied
@@ -355,7 +355,9 @@ local periodTerms = hasPeriods and firstText + 1 < #ARGV and {}
 
 for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   local asked = terms[ARGV[text]]
-  if not asked then
+  if ARGV[text] == '' then
+    asked = {}
+  elseif not asked then
     local count = 0
     -- Of the size that two buckets take, so that it does not grow number by number.
     asked = { nil, nil, nil, nil, nil, nil, nil, nil }
@@ -462,9 +464,10 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
       local last = 0
       -- Of the size that one bucket takes.
       periods = { nil, nil, nil, nil, nil }
-      for start, finish, nextFinish, cost, limit in gmatch(periodText, PERIOD) do
-        -- The end of the next period stays a text, because it is rarely needed.
-        periods[last + 1], periods[last + 2], periods[last + 3] = start * US_PER_SECOND, finish * US_PER_SECOND, nextFinish
+      for start, length, nextLength, cost, limit in gmatch(periodText, PERIOD) do
+        local startUs = start * US_PER_SECOND
+        -- The length of the next period stays a text, because it is rarely needed.
+        periods[last + 1], periods[last + 2], periods[last + 3] = startUs, startUs + length * US_PER_SECOND, nextLength
         periods[last + 4], periods[last + 5] = cost + 0, limit + 0
         last = last + NUMBERS_PER_PERIOD
       end
@@ -474,14 +477,14 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
     number = 1
     for i = lastKey + 1, isIncomplete and problem and 0 or lastPeriod do
       local key, startUs, endUs, limit = KEYS[i], periods[number], periods[number + 1], periods[number + 4]
-      if nowUs < startUs or nowUs >= endUs and nowUs >= periods[number + 2] * US_PER_SECOND then
+      if nowUs < startUs or nowUs >= endUs and nowUs >= endUs + periods[number + 2] * US_PER_SECOND then
         problem = problem or string.format('PERIOD %.0f', nowUs / 1000)
         break
       end
       local count = buckets[key]
       if not count then
         local value = pcall('GETRANGE', key, '0', '12')
-        count = { key = key, stored = 0, atUs = 0, total = 0, endUs = 0, written = UNCHANGED, previous = lastCount }
+        local stored, atUs, written = 0, 0, UNCHANGED
         if value ~= '' then
           local wrong = value.err
           if wrong and sub(wrong, 1, 9) ~= 'WRONGTYPE' then
@@ -489,19 +492,20 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
             break
           end
           if not wrong and #value == COUNT_BYTES then
-            local stored, atSeconds = unpack(COUNT, value)
-            count.stored, count.atUs = stored, atSeconds * US_PER_SECOND
+            local points, atSeconds = unpack(COUNT, value)
+            stored, atUs = points, atSeconds * US_PER_SECOND
           end
-          if count.stored == 0 or count.stored > LARGEST_NUMBER or count.atUs > nowUs + LONGEST_AHEAD_US then
+          if stored == 0 or stored > LARGEST_NUMBER or atUs > nowUs + LONGEST_AHEAD_US then
             problem = problem or wrong or WRONG_VALUE
-            count.stored, count.atUs, count.written = 0, 0, WHOLE
+            stored, atUs, written = 0, 0, WHOLE
           end
         end
+        count = { key = key, stored = stored, atUs = atUs, total = 0, endUs = 0, written = written, previous = lastCount }
         buckets[key], lastCount = count, count
       end
       local atUs = count.atUs
       if nowUs >= endUs or atUs >= endUs then
-        local nextEndUs = periods[number + 2] * US_PER_SECOND
+        local nextEndUs = endUs + periods[number + 2] * US_PER_SECOND
         if nowUs >= endUs then startUs, endUs = endUs, nextEndUs end
         if atUs >= nextEndUs then
           -- The clock went back by more than to the period before: what counted then counts as charged now.

@@ -19,8 +19,8 @@
 --            cost      points that were charged
 --            final     points that the charge costs in the end
 --            limit     of the bucket, in points
---          and per bucket of a period, after a semicolon, six numbers: the start and the end of a period and the end of the next
---          one, in seconds since 1970, then cost, final and limit. Points are given back only in the period of the charge,
+--          and per bucket of a period, after a semicolon, six numbers: the start of a period in seconds since 1970, its length
+--          and the length of the next one in seconds, then cost, final and limit. Points are given back only in the period of the charge,
 --          or in the present one if the time of the charge is unknown
 --          In both, ! after the limit, as in charge.lua: the bucket is durable
 --          and per key of slots, after a #, the time in ms for which the charge took one that belongs to no replica
@@ -313,11 +313,12 @@ for text = 2, #ARGV do
       reply[replied] = UNKNOWN
     end
   end
-  for start, finish, nextFinish, cost, final, limit in string.gmatch(ARGV[text], PERIOD) do
-    local startUs, endUs, nextEndUs = start * US_PER_SECOND, finish * US_PER_SECOND, nextFinish * US_PER_SECOND
+  for start, length, nextLength, cost, final, limit in string.gmatch(ARGV[text], PERIOD) do
+    local startUs = start * US_PER_SECOND
+    local endUs = startUs + length * US_PER_SECOND
     local more = outcome == SETTLED and final - cost or 0
     key, replied = key + 1, replied + 1
-    reply[replied] = settle_period(KEYS[key - 1], startUs, endUs, nextEndUs, more, limit + 0, chargedUs)
+    reply[replied] = settle_period(KEYS[key - 1], startUs, endUs, endUs + nextLength * US_PER_SECOND, more, limit + 0, chargedUs)
   end
   for heldMs in string.gmatch(ARGV[text], SLOT) do
     if outcome == SETTLED then free(KEYS[key], chargedUs, heldMs + 0) end

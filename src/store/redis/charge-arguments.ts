@@ -176,9 +176,9 @@ export function signOf({ record }: BucketCharge): string {
   return record === undefined ? '' : '!';
 }
 
-/** A pair of periods, as the scripts read it. */
+/** A pair of periods, as the scripts read it: lengths, because Redis reads fewer digits faster. */
 export function spanText({ startMs, endMs, nextEndMs }: Span): string {
-  return [startMs, endMs, nextEndMs].map((ms) => ms / MS_PER_SECOND).join(' ');
+  return [startMs, endMs - startMs, nextEndMs - endMs].map((ms) => ms / MS_PER_SECOND).join(' ');
 }
 
 function modeOf({ isSpending, isCheckingLives }: ChargeOptions): number {
