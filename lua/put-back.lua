@@ -1,9 +1,10 @@
 -- put-back: adds to buckets what the journal has of them and Redis has lost. No bucket gets fewer points than it has, at any time until
 -- they expire, so a call may be repeated.
 --
--- KEYS     the buckets; all in one Cluster slot
--- ARGV     texts of decimal numbers, separated by single spaces
--- ARGV[1]  the call, two numbers:
+-- KEYS     the mark of mark.lua, then the buckets; all in one Cluster slot
+-- ARGV[1]  the name of the recovery
+-- ARGV     then texts of decimal numbers, separated by single spaces
+-- ARGV[2]  the call, two numbers:
 --            now       µs since 1970, for tests; 0 for Redis TIME
 --            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
 -- ARGV     then a text per bucket
@@ -11,7 +12,9 @@
 --                          since 1970, in rising order. A time ahead of now counts as now
 --            of a period   its start and its end in s since 1970, then one time and the points of the period, likewise
 -- Reply    two numbers: the buckets that were changed, and the points that were added to them
--- Errors   Redis's own; then some of the buckets may have been changed
+-- Errors   ENDED if this recovery does not have the mark (any more); then nothing was written. Points that it has read may have been given
+--          back since.
+--          Redis's own; then some of the buckets may have been changed
 --
 -- README.md describes the format of a bucket, and why points are never put back too early.
 
@@ -26,7 +29,12 @@ local KEYS, ARGV, call, pcall = KEYS, ARGV, redis.call, redis.pcall
 local pack, unpack, match = struct.pack, struct.unpack, string.match
 local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 
-local nowUs, givenLifeMs = match(ARGV[1], '(%d+) (%d+)')
+local mark = pcall('GET', KEYS[1])
+if type(mark) ~= 'string' or match(mark, '^%* (%S+)') ~= ARGV[1] then
+  return redis.error_reply('ENDED the recovery does not have the mark')
+end
+
+local nowUs, givenLifeMs = match(ARGV[2], '(%d+) (%d+)')
 nowUs, givenLifeMs = nowUs + 0, givenLifeMs + 0
 if nowUs == 0 then
   local time = call('TIME')
@@ -180,7 +188,7 @@ local function put_new(key, text)
 end
 
 local changed, added = 0, 0
-for i = 1, #KEYS do
+for i = 2, #KEYS do
   local key, text = KEYS[i], ARGV[i + 1]
   local points = put_new(key, text) or put(key, text)
   if points then changed, added = changed + 1, added + points end

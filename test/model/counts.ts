@@ -27,7 +27,7 @@ export interface Sums {
 }
 
 /** What a replica does as the one that puts counts back (src/store/journal/recovery.ts). */
-export type Leading = 'no' | 'alone' | 'begun' | 'asked' | 'waited' | 'read' | 'put';
+export type Leading = 'no' | 'alone' | 'begun' | 'asked' | 'waited' | 'read' | 'sent' | 'put';
 
 export interface Replica {
   isAlive: boolean;
@@ -65,7 +65,7 @@ export interface Replica {
   recovery: number;
   sums: PerPeriod;
   /** How far it has put back the bucket before the others, and what it has read for that. */
-  first: 'no' | 'read' | 'put' | 'back';
+  first: 'no' | 'read' | 'sent' | 'put' | 'back';
   firstSums: PerPeriod;
   /** Not known to the program: what it has counted while two servers took charges. */
   astray: PerPeriod;
@@ -76,6 +76,8 @@ export interface Counts {
   readonly limit: number;
   /** What a charge costs on top in the end; -1 if it is given back. */
   readonly settles: 1 | -1;
+  /** Whether owners ask to be put back before the others. */
+  readonly asks: boolean;
   servers: [Server, Server];
   /** The server that new connections go to. */
   primary: 0 | 1;
@@ -119,8 +121,10 @@ export interface Faults {
   restarts: number;
   /** An answer of Redis or PostgreSQL is lost, or a batch is delayed and sent again. */
   lost: number;
-  /** One replica waits no longer for another, or has lost the lock and does not know. */
+  /** One replica waits no longer for another. */
   slow: number;
+  /** One replica has lost the lock and does not know. */
+  locks: number;
   periods: number;
   /** No fault: a charge costs one point more, or less, in the end. */
   settlements: number;
@@ -135,6 +139,7 @@ export const NO_FAULTS: Faults = {
   restarts: 0,
   lost: 0,
   slow: 0,
+  locks: 0,
   periods: 0,
   settlements: 0,
 };
@@ -176,6 +181,7 @@ export function initialCounts(replicas: number, limit: number, settles: 1 | -1, 
   return {
     limit,
     settles,
+    asks: true,
     servers: [
       { id: 1, isMaster: true, mark: 1, back: 0, points: 0, period: 0, settled: 0 },
       { id: 2, isMaster: false, mark: 1, back: 0, points: 0, period: 0, settled: 0 },

@@ -9,14 +9,23 @@ export interface Setup {
   readonly replicas: number;
   readonly limit?: number;
   readonly settles?: 1 | -1;
+  /** False if no owner asks, so that all are put back in turn. */
+  readonly asks?: boolean;
   readonly faults: Partial<Faults>;
   /** A part that is left out. */
   readonly without?: Part | undefined;
 }
 
-export function journalModel({ replicas, limit = 1, settles, faults, without }: Setup): Model<Counts> {
+export function journalModel({
+  replicas,
+  limit = 1,
+  settles,
+  asks = true,
+  faults,
+  without,
+}: Setup): Model<Counts> {
   return {
-    initial: initialCounts(replicas, limit, settles ?? 1, { ...NO_FAULTS, ...faults }),
+    initial: { ...initialCounts(replicas, limit, settles ?? 1, { ...NO_FAULTS, ...faults }), asks },
     stepsOf: (counts) => [...protocolSteps(counts, without), ...faultSteps(counts, without)],
     keyOf,
     // Two servers that count at a time may each admit up to the limit, as without a journal.
@@ -146,8 +155,8 @@ function keyOf(counts: Counts): string {
 }
 
 const SETTLING = ['none', 'sent', 'unanswered'];
-const LEADING = ['no', 'alone', 'begun', 'asked', 'waited', 'read', 'put'];
-const FIRST = ['no', 'read', 'put', 'back'];
+const LEADING = ['no', 'alone', 'begun', 'asked', 'waited', 'read', 'sent', 'put'];
+const FIRST = ['no', 'read', 'sent', 'put', 'back'];
 
 function numbersOf(sums: Sums | undefined): number[] {
   return sums === undefined ? [0, 0, 0] : [sums.sequence, ...sums.points];

@@ -11,7 +11,6 @@ export type Part =
   | 'answers are waited for before sums are written'
   | 'a batch is written once'
   | 'sums and sequence are written in one transaction'
-  | 'a bucket gets no fewer points than it has'
   | 'what is put back is of the present period'
   | 'a replica that was left out has counts put back again'
   | 'a replica that comes to another server has counts put back there'
@@ -20,7 +19,10 @@ export type Part =
   | 'all replicas write before an owner is put back'
   | 'an owner that was put back counts for one recovery'
   | 'an owner counts after it was put back'
-  | 'what was read before an owner was put back is not put back after it';
+  | 'what was read before an owner was put back is not put back after it'
+  | 'an owner counts after all that was sent before'
+  | 'a recovery ends after every owner that it puts back first'
+  | 'counts are put back only by the recovery that has the mark';
 
 /** Adds steps that change a copy of the state. */
 export type Add = (name: string, change: (next: Counts) => void) => void;

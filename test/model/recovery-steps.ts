@@ -53,7 +53,6 @@ export function isInDoubt({ isLeftOut, isConnected, inLineWith, server }: Replic
 export function addRecovery(counts: Counts, index: number, has: Has, add: Add): void {
   const replica = replicaOf(counts, index);
   const server = serverOf(counts, index);
-  const taken = 100 * replica.recovery + server.id;
   const step = (name: string, leading: Replica['leading'], change: (next: Counts, leader: Replica) => void) =>
     add(name, (next) => {
       const leader = replicaOf(next, index);
@@ -65,16 +64,18 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
     Object.assign(leader, { recovery: 0, first: 'no', sums: [0, 0], firstSums: [0, 0] });
   };
   const fail = (name: string) => step(name, 'no', unlock);
-  if (
-    (replica.leading === 'read' || replica.leading === 'put') &&
-    counts.lock === index &&
-    counts.left.slow > 0
-  )
+  if (READ.includes(replica.leading) && counts.lock === index && counts.left.locks > 0)
     add('lose the lock, and do not know', (next) => {
       next.lock = -1;
-      next.left.slow -= 1;
+      next.left.locks -= 1;
     });
   addFirst(counts, index, has, add);
+  if (READ.includes(replica.leading) && server.id !== replica.leadsWith) {
+    fail('lose the connection');
+    return;
+  }
+  if (replica.first === 'sent' && !mayPut(counts, index, has))
+    fail('find that another recovery has the mark of the owner');
   switch (replica.leading) {
     case 'no':
       // Recovery.want, JournaledCounts.isComplete, RecoveryTables.alone
@@ -89,7 +90,7 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
       else
         step('begin', 'begun', (next, leader) => {
           leader.recovery = ++next.begun;
-          serverOf(next, index).mark = 100 * leader.recovery + server.id;
+          serverOf(next, index).mark = takenBy(leader, server);
           leader.leadsWith = server.id;
         });
       break;
@@ -124,21 +125,28 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
       });
       break;
     case 'read': {
-      if (server.id !== replica.leadsWith) {
-        fail('lose the connection');
-        break;
-      }
-      step('put back', 'put', (next) => {
-        const isLeftOut =
-          (replica.first === 'put' || replica.first === 'back') &&
-          has('what was read before an owner was put back is not put back after it');
-        if (!isLeftOut) putBack(serverOf(next, index), counts.period, replica.sums, has);
-      });
+      // PuttingBack.#putPages
+      const isLeftOut =
+        SENT.includes(replica.first) &&
+        has('what was read before an owner was put back is not put back after it');
+      if (isLeftOut) step('send what was read, without the owner', 'put', () => undefined);
+      else step('send what was read', 'sent', () => undefined);
       break;
     }
+    case 'sent':
+      if (mayPut(counts, index, has))
+        step('put back', 'put', (next) => putBack(serverOf(next, index), counts.period, replica.sums, has));
+      else fail('find that another recovery has the mark');
+      break;
     case 'put':
+      // PuttingBack.all waits for the owners that come first.
+      if (
+        ON_THE_WAY.includes(replica.first) &&
+        has('a recovery ends after every owner that it puts back first')
+      )
+        break;
       // lua/mark.lua: end
-      if (server.mark === taken || !has('the mark is taken for a recovery'))
+      if (hasMark(counts, index) || !has('the mark is taken for a recovery'))
         step('end', 'no', (next, leader) => {
           Object.assign(serverOf(next, index), { mark: server.id, back: 0 });
           unlock(next, leader);
@@ -147,7 +155,7 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
   }
 }
 
-/** Recovery.#putBackWanted: the owners that ask are put back before the others. */
+/** PuttingBack.#putFirst: the owners that ask are put back before the others. */
 function addFirst(counts: Counts, index: number, has: Has, add: Add): void {
   const replica = replicaOf(counts, index);
   const server = serverOf(counts, index);
@@ -163,27 +171,46 @@ function addFirst(counts: Counts, index: number, has: Has, add: Add): void {
       change(next, leader);
     });
   const count = (next: Counts) => {
-    serverOf(next, index).back = 100 * replica.recovery + server.id;
+    serverOf(next, index).back = takenBy(replica, server);
   };
-  if (replica.first === 'no')
+  if (replica.first === 'no' && counts.asks)
     step('read the counts of an owner', 'read', (next, leader) => {
       leader.firstSums = [...next.rows];
       if (!mayCount) count(next);
     });
-  if (replica.first === 'read')
+  if (replica.first === 'read') step('send the counts of the owner', 'sent', () => undefined);
+  if (replica.first === 'sent' && mayPut(counts, index, has))
     step('put an owner back', 'put', (next) =>
       putBack(serverOf(next, index), counts.period, replica.firstSums, has),
     );
-  if (replica.first === 'put') step('let the owner count', 'back', count);
+  const isAnswered = replica.leading !== 'sent' || !has('an owner counts after all that was sent before');
+  if (replica.first === 'put' && isAnswered) step('let the owner count', 'back', count);
 }
 
-const READING: readonly Replica['leading'][] = ['waited', 'read', 'put'];
+/** What the mark has while this replica's recovery has taken it. */
+function takenBy({ recovery }: Replica, { id }: Server): number {
+  return 100 * recovery + id;
+}
+
+function hasMark(counts: Counts, index: number): boolean {
+  const server = serverOf(counts, index);
+  return server.mark === takenBy(replicaOf(counts, index), server);
+}
+
+/** lua/put-back.lua looks whose mark it is. */
+function mayPut(counts: Counts, index: number, has: Has): boolean {
+  const isOwn = Math.floor(serverOf(counts, index).mark / 100) === replicaOf(counts, index).recovery;
+  return isOwn || !has('counts are put back only by the recovery that has the mark');
+}
+
+const ON_THE_WAY: readonly Replica['first'][] = ['read', 'sent', 'put'];
+const SENT: readonly Replica['first'][] = ['sent', 'put', 'back'];
+const READ: readonly Replica['leading'][] = ['read', 'sent', 'put'];
+const READING: readonly Replica['leading'][] = ['waited', ...READ];
 const ASKING: readonly Replica['leading'][] = ['begun', 'asked', ...READING];
 
-/** lua/put-back.lua: what was read counts in the period in which it was charged. */
+/** lua/put-back.lua: what was read counts in the period in which it was charged. No bucket gets fewer points than it has. */
 function putBack(server: Server, period: Period, read: readonly [number, number], has: Has): void {
   const sums = has('what is put back is of the present period') ? read[period] : read[0] + read[1];
-  const stored = pointsOf(server, period);
-  if (!has('a bucket gets no fewer points than it has')) [server.points, server.period] = [sums, period];
-  else if (sums > 0) [server.points, server.period] = [Math.max(stored, sums), period];
+  if (sums > 0) [server.points, server.period] = [Math.max(pointsOf(server, period), sums), period];
 }

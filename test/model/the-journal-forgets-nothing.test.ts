@@ -9,6 +9,8 @@ const SETUPS: readonly Setup[] = [
   { replicas: 2, limit: 2, faults: { empties: 1, deaths: 1 } },
   { replicas: 2, faults: { empties: 1, periods: 1 } },
   { replicas: 2, faults: { empties: 1, slow: 1, deaths: 1 } },
+  { replicas: 2, faults: { empties: 1, locks: 1 } },
+  { replicas: 2, settles: -1, asks: false, faults: { empties: 1, locks: 1, settlements: 1 } },
   { replicas: 1, faults: { empties: 1, starts: 1 } },
   { replicas: 1, faults: { empties: 1, lost: 1, settlements: 2 } },
   { replicas: 2, faults: { empties: 1, settlements: 1 } },
@@ -27,12 +29,17 @@ const LARGER: readonly Setup[] = [
   { replicas: 2, faults: { snapshots: 1, empties: 1, deaths: 1 } },
   { replicas: 3, faults: { empties: 1 } },
   { replicas: 2, faults: { failovers: 2 } },
+  { replicas: 2, settles: -1, faults: { empties: 1, locks: 1, settlements: 1 } },
 ];
 
 const TIMEOUT_MS = 3_600_000;
 
-const textOf = ({ replicas, limit = 1, settles = 1, faults }: Setup) =>
-  `${replicas} replicas, a limit of ${limit}, ${JSON.stringify(faults)}${settles < 0 ? ', which give back' : ''}`;
+const textOf = ({ replicas, limit = 1, settles = 1, asks = true, faults }: Setup) =>
+  [
+    `${replicas} replicas, a limit of ${limit}, ${JSON.stringify(faults)}`,
+    settles < 0 ? ', which give back' : '',
+    asks ? '' : ', while no owner asks',
+  ].join('');
 
 test.each(
   [...SETUPS, ...(process.env.EXPLORED === 'all' ? LARGER : [])].map(
@@ -79,10 +86,6 @@ const NEEDED: Readonly<Record<Part, readonly [Setup, string]>> = {
     { replicas: 1, faults: { empties: 1 } },
     'points are forgotten',
   ],
-  'a bucket gets no fewer points than it has': [
-    { replicas: 2, faults: { empties: 1, slow: 1 } },
-    'points are forgotten for good',
-  ],
   'what is put back is of the present period': [
     { replicas: 1, faults: { empties: 1, periods: 1 } },
     'Redis has more points than were charged',
@@ -113,6 +116,18 @@ const NEEDED: Readonly<Record<Part, readonly [Setup, string]>> = {
   ],
   'what was read before an owner was put back is not put back after it': [
     { replicas: 1, settles: -1, faults: { empties: 1, settlements: 1 } },
+    'Redis has more points than were charged',
+  ],
+  'an owner counts after all that was sent before': [
+    { replicas: 1, settles: -1, faults: { empties: 1, settlements: 1 } },
+    'Redis has more points than were charged',
+  ],
+  'a recovery ends after every owner that it puts back first': [
+    { replicas: 1, faults: { empties: 1 } },
+    'points are forgotten',
+  ],
+  'counts are put back only by the recovery that has the mark': [
+    { replicas: 2, settles: -1, asks: false, faults: { empties: 1, locks: 1, settlements: 1 } },
     'Redis has more points than were charged',
   ],
   'an owner counts after it was put back': [{ replicas: 1, faults: { empties: 1 } }, 'points are forgotten'],

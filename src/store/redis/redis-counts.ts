@@ -53,7 +53,7 @@ export class RedisCounts implements JournaledCounts {
       if (marked.length === 0) return false;
       const taken = new Set(marked);
       const store: Recovering = {
-        putBack: (counts) => this.#putBack(client, taken, counts),
+        putBack: (counts) => this.#putBack(client, taken, recovery, counts),
         wanted: () => this.#marks.wanted.take(client),
         admit: (keys) => this.#admit(client, taken, recovery, keys),
       };
@@ -105,13 +105,22 @@ export class RedisCounts implements JournaledCounts {
   async #putBack(
     client: RedisClient,
     groups: ReadonlySet<number>,
+    recovery: string,
     counts: PresentCounts,
   ): Promise<Recovered> {
     const calls: (string | number)[][] = [];
     for (const { keys, texts } of this.#groupsOf(counts, groups)) {
+      const mark = this.#marks.keyOf(this.#marks.groupOf(keys[0] ?? ''));
       for (let start = 0; start < keys.length; start += KEYS_PER_CALL) {
         const some = keys.slice(start, start + KEYS_PER_CALL);
-        calls.push([some.length, ...some, USUAL, ...texts.slice(start, start + KEYS_PER_CALL)]);
+        calls.push([
+          1 + some.length,
+          mark,
+          ...some,
+          recovery,
+          USUAL,
+          ...texts.slice(start, start + KEYS_PER_CALL),
+        ]);
       }
     }
     const sum = { buckets: 0, points: 0 };

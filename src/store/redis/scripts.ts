@@ -12,7 +12,7 @@ interface Scripts {
   agree(key: string, proposed: string, lifeMs: number): Promise<unknown>;
   claim(key: string, lifeMs: number): Promise<unknown>;
   mark(key: string, action: 'read' | 'begin' | 'take' | 'end', recovery: string): Promise<unknown>;
-  /** Takes the number of keys, the keys, then the texts. */
+  /** Takes the number of keys, the keys, the name of the recovery, then the texts. */
   putBack(args: readonly Argument[]): Promise<unknown>;
   /** Takes the number of keys, the keys, then the longest text in bytes. */
   readBoard(args: readonly Argument[]): Promise<unknown>;

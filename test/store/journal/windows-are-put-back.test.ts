@@ -1,7 +1,7 @@
 /** What lua/put-back.lua writes, with the time of the test's own. */
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { withScripts } from '../../../src/store/redis/scripts.ts';
 import type { BucketCharge } from '../../../src/store/store.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';
@@ -10,7 +10,13 @@ import { runCharges, TEST_LIFE_MS } from '../../fixtures/run-charges.ts';
 import { ExactLog } from '../exact-log.ts';
 
 const client = withScripts(new Redis(sharedRedisUrl()));
+const MARK = `${uniquePrefix()}:mark`;
+beforeAll(() => client.set(MARK, '* this-recovery 0123abc'));
 afterAll(() => client.disconnect());
+
+function putBack(key: string, nowUs: number, text: string, mark = MARK): Promise<unknown> {
+  return client.putBack([2, mark, key, 'this-recovery', `${nowUs} ${TEST_LIFE_MS}`, text]);
+}
 
 const START_US = Date.parse('2026-11-26T11:59:30Z') * 1_000;
 const US_PER_SECOND = 1_000_000;
@@ -56,7 +62,7 @@ class Counted {
     }
     const times = [...joined.values()].map(({ minute, points }) => `${(minute + 1) * 60} ${points}`);
     if (times.length === 0) return;
-    await client.putBack([1, key, `${nowUs} ${TEST_LIFE_MS}`, `${windowSeconds} ${times.join(' ')}`]);
+    await putBack(key, nowUs, `${windowSeconds} ${times.join(' ')}`);
   }
 }
 
@@ -123,9 +129,22 @@ test.each([
   const keys = [`${uniquePrefix()}:new`, `${uniquePrefix()}:wrong`] as const;
   await client.set(keys[1], 'x', 'PX', TEST_LIFE_MS);
   const replies = [];
-  for (const key of keys) replies.push(await client.putBack([1, key, `${START_US} ${TEST_LIFE_MS}`, text]));
+  for (const key of keys) replies.push(await putBack(key, START_US, text));
   expect(replies[0]).toEqual(replies[1]);
   const [written, rewritten] = await Promise.all(keys.map((key) => client.getBuffer(key)));
   if (written === null) expect(String(rewritten)).toBe('x');
   else expect(written).toEqual(rewritten);
+});
+
+test.each([
+  ['Redis has lost its mark', undefined],
+  ['another recovery has taken the mark', '* another-recovery 0123abc'],
+  ['the counts are complete', '0123abc'],
+])('what a recovery has read is not put back any more: %s', async (_, value) => {
+  const [mark, key] = [`${uniquePrefix()}:mark`, `${uniquePrefix()}:day`];
+  if (value !== undefined) await client.set(mark, value);
+  await expect(putBack(key, START_US, `86400 ${NOW_SECONDS - 90} 7`, mark)).rejects.toThrow(
+    'ENDED the recovery does not have the mark',
+  );
+  expect(await client.exists(key)).toBe(0);
 });
