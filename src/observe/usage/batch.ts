@@ -20,12 +20,27 @@ const MOST_COLLECTED = 2_048;
 /** Sums passed on with each request. More than one, so that steady traffic passes on all of them within the next second. */
 const PASSED_ON_PER_REQUEST = 2;
 
-/** Requests that are remembered one by one, and charges. They take 12 MB; at 1,000 requests a second they reach back two minutes. */
+/** Requests that are remembered one by one, and charges. All of them take 12 MB; at 1,000 requests a second they reach back two minutes. */
 const REMEMBERED = 131_072;
 
-/** A place for each that is remembered. An array that grows is copied each time, and holds a third more than it needs in the end. */
-function places<One>(): (One | undefined)[] {
-  return new Array<One | undefined>(REMEMBERED).fill(undefined);
+const PLACES_PER_PART = 4_096;
+
+/**
+ * A place for each that is remembered. Memory is taken for some thousand places when the first of them is used: a single array would take 1 MB
+ * and two milliseconds when a gateway starts, and one that grows is copied each time.
+ */
+class Places<One> {
+  readonly #parts: (One | undefined)[][] = [];
+
+  at(place: number): One | undefined {
+    return this.#parts[Math.trunc(place / PLACES_PER_PART)]?.[place % PLACES_PER_PART];
+  }
+
+  set(place: number, one: One | undefined): void {
+    const part = Math.trunc(place / PLACES_PER_PART);
+    this.#parts[part] ??= new Array<One | undefined>(PLACES_PER_PART).fill(undefined);
+    this.#parts[part][place % PLACES_PER_PART] = one;
+  }
 }
 
 /** A request of the last minutes. */
@@ -50,11 +65,11 @@ export class LastRequests {
   readonly #seeds = [randomInt(2 ** 32), randomInt(2 ** 32)] as const;
   readonly #endedMs = new Float64Array(REMEMBERED);
   readonly #statuses = new Uint16Array(REMEMBERED);
-  readonly #operations = places<Operation>();
+  readonly #operations = new Places<Operation>();
   /** Rather than payers: most requests have a payer object of their own, which would stay in memory. */
-  readonly #accounts = places<string>();
-  readonly #addresses = places<string>();
-  readonly #reasons = places<string>();
+  readonly #accounts = new Places<string>();
+  readonly #addresses = new Places<string>();
+  readonly #reasons = new Places<string>();
   #count = 0;
 
   add(request: RequestContext, status: number, nowMs: number): void {
@@ -63,10 +78,10 @@ export class LastRequests {
     this.#digest(request.requestId, place);
     this.#endedMs[place] = nowMs;
     this.#statuses[place] = status;
-    this.#operations[place] = request.operation;
-    this.#accounts[place] = request.caller?.account;
-    this.#addresses[place] = request.publicClient?.address;
-    this.#reasons[place] = reasonOf(request);
+    this.#operations.set(place, request.operation);
+    this.#accounts.set(place, request.caller?.account);
+    this.#addresses.set(place, request.publicClient?.address);
+    this.#reasons.set(place, reasonOf(request));
   }
 
   /** The requests with this id, the last one first: clients may use an id twice. */
@@ -102,10 +117,10 @@ export class LastRequests {
     return {
       endedMs: this.#endedMs[place] ?? 0,
       status: this.#statuses[place] ?? 0,
-      operation: this.#operations[place]?.id,
-      account: this.#accounts[place],
-      address: this.#addresses[place],
-      reason: this.#reasons[place],
+      operation: this.#operations.at(place)?.id,
+      account: this.#accounts.at(place),
+      address: this.#addresses.at(place),
+      reason: this.#reasons.at(place),
     };
   }
 }
@@ -126,14 +141,14 @@ export interface PastCharge {
   readonly final: number;
 }
 
-/** The last charges of this process, in memory that is allocated once. */
+/** The last charges of this process, in memory that is used again and again. */
 class LastCharges {
   readonly #askedMs = new Float64Array(REMEMBERED);
   readonly #endedMs = new Float64Array(REMEMBERED);
   readonly #charged = new Uint32Array(REMEMBERED);
   readonly #final = new Uint32Array(REMEMBERED);
-  readonly #sums = places<SpendingSum>();
-  readonly #principals = places<NonNullable<Payer['principal']>>();
+  readonly #sums = new Places<SpendingSum>();
+  readonly #principals = new Places<NonNullable<Payer['principal']>>();
   /** By place; of few charges. */
   readonly #limits = new Map<number, readonly string[]>();
   #count = 0;
@@ -146,8 +161,8 @@ class LastCharges {
     this.#endedMs[place] = nowMs;
     this.#charged[place] = costAtAdmission(request);
     this.#final[place] = settledCost ?? costAtAdmission(request);
-    this.#sums[place] = sum;
-    this.#principals[place] = (request.caller ?? request.publicClient)?.principal;
+    this.#sums.set(place, sum);
+    this.#principals.set(place, (request.caller ?? request.publicClient)?.principal);
     if (source.askedLimits !== undefined) this.#limits.set(place, source.askedLimits);
     else if (this.#limits.size > 0) this.#limits.delete(place);
   }
@@ -174,11 +189,11 @@ class LastCharges {
 
   /** Whom a remembered charge was charged to. Its principal may be another one. */
   payerOf(number: number): Payer | undefined {
-    return this.#sums[number % REMEMBERED]?.payer;
+    return this.#sums.at(number % REMEMBERED)?.payer;
   }
 
   principalOf(number: number): Payer['principal'] {
-    return this.#principals[number % REMEMBERED];
+    return this.#principals.at(number % REMEMBERED);
   }
 
   /** The charges that were in progress at this time, by `performance.now()`, and have ended since. */
@@ -193,11 +208,11 @@ class LastCharges {
   /** The charge with this number; undefined if it is not remembered. */
   at(number: number): PastCharge | undefined {
     const place = number % REMEMBERED;
-    const sum = this.#sums[place];
+    const sum = this.#sums.at(place);
     if (sum === undefined || number < this.#count - REMEMBERED || number >= this.#count) return undefined;
     return {
       payer: sum.payer,
-      principal: this.#principals[place],
+      principal: this.#principals.at(place),
       operation: sum.operation,
       limits: this.#limits.size === 0 ? undefined : this.#limits.get(place),
       askedMs: this.#askedMs[place] ?? 0,
