@@ -25,13 +25,19 @@ const quantityIn = (units: string) =>
     Type.Number(),
   ]);
 const quantity = quantityIn('numkMGTPE');
+/** Such as 500m or 2. Of cores, 500 would be more than a machine has, and the pod would stay pending. */
+const cores = Type.Union([
+  Type.String({ pattern: '^([0-9]{1,2}(\\.[0-9]+)?|[0-9]+(\\.[0-9]+)?([num]|[eE]-[0-9]+))$' }),
+  Type.Number({ exclusiveMaximum: 100 }),
+]);
 /** Such as 512Mi. Of bytes, 512m would be half of one. */
 const bytes = quantityIn('kMGTPE');
 /** A resource of Kubernetes, or one of a vendor, whose name has a domain. */
 const quantities = {
   type: 'object',
   patternProperties: {
-    '^(cpu|.+/.+)$': nullable(quantity),
+    '^cpu$': nullable(cores),
+    '^.+/.+$': nullable(quantity),
     '^(memory|ephemeral-storage|hugepages-.+)$': nullable(bytes),
   },
   additionalProperties: false,

@@ -30,7 +30,7 @@ program
     '[document]',
     'OpenAPI document in YAML or JSON: a file or a URL. Default: openapi.yaml or openapi.json of this folder, else the one that the API serves',
   )
-  .requiredOption('--upstream <url>', 'where the API runs, such as http://127.0.0.1:8000', readUrl)
+  .requiredOption('--upstream <url>', 'required: where the API runs, such as http://127.0.0.1:8000', readUrl)
   .option('--force', 'overwrite files that exist')
   .action(async (document, flags) => (await import('./commands/init/init.ts')).init(document, flags));
 withSettings(withOverrides(program.command('start'), 'service behind the gateway, instead of upstream.url'))

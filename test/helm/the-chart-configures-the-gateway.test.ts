@@ -315,6 +315,7 @@ describeChart('values that are wrong', () => {
     ['additionalServices.internal.typ=NodePort', "at '/additionalServices/internal'", 'typ'],
     ['metrics.serviceMonitor.interval=often', "at '/metrics/serviceMonitor/interval'", 'pattern'],
     ['resources.limits.memory=512m', "at '/resources/limits/memory'", 'pattern'],
+    ['resources.requests.cpu=500', "at '/resources/requests/cpu'", 'exclusiveMaximum: got 500, want 100'],
     ['fullnameOverride=Weir', "at '/fullnameOverride'", 'pattern'],
     ['identity.static.existingSecret=My_Secret', "at '/identity/static/existingSecret'", 'pattern'],
     ['limits.key=folder/limits.yaml', "at '/limits/key'", 'pattern'],
@@ -353,11 +354,32 @@ describeChart('values that are wrong', () => {
     ],
     ['ingress.hosts[0].host=api.example.com', 'ingress.hosts, because ingress.enabled is false'],
     ['telemetry.sampleRatio=0.1', 'telemetry.sampleRatio, because telemetry.endpoint is empty'],
+    [
+      'redis.url=redis://r,autoscaling.enabled=true,resources.requests.cpu=null',
+      'autoscaling.targetCPUUtilizationPercentage, because resources.requests.cpu is empty',
+    ],
   ])('%s alone has no effect, and NOTES.txt says so', (set, why) => {
     const shown = 'extraObjects[0]=# {{ include "weir.withoutEffect" . | fromYamlArray | join "; " }}';
     const text = renderText({ set: [set, shown] });
     expect(text).toContain(`extra-objects.yaml\n# ${why}\n`);
     expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.withoutEffect" .');
+  });
+
+  it.each([
+    ['podDisruptionBudget.minAvailable=2', 'yes'],
+    ['podDisruptionBudget.minAvailable=100%', 'yes'],
+    ['podDisruptionBudget.maxUnavailable=0', 'yes'],
+    ['podDisruptionBudget.minAvailable=2,autoscaling.enabled=true,autoscaling.minReplicas=3', 'no'],
+    ['podDisruptionBudget.minAvailable=50%', 'no'],
+    ['podDisruptionBudget.minAvailable=2,podDisruptionBudget.enabled=false', 'no'],
+    ['podDisruptionBudget.minAvailable=1,replicaCount=1', 'no'],
+    ['podDisruptionBudget.enabled=true', 'no'],
+  ])('%s blocks drains, as NOTES.txt says: %s', (set, blocks) => {
+    const shown = 'extraObjects[0]=# {{ include "weir.blocksDrains" . | default "no" }}';
+    expect(renderText({ set: [`redis.url=redis://r,${set}`, shown] })).toContain(
+      `extra-objects.yaml\n# ${blocks}\n`,
+    );
+    expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.blocksDrains" .');
   });
 
   it.each([

@@ -161,6 +161,24 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- end -}}
 {{- end -}}
 
+{{/* The number of pods that always run. */}}
+{{- define "weir.leastReplicas" -}}
+{{- ternary (int .Values.autoscaling.minReplicas) (int (include "weir.replicas" .)) .Values.autoscaling.enabled -}}
+{{- end -}}
+
+{{/* "yes" if the PodDisruptionBudget lets no pod be evicted while no more of them run. */}}
+{{- define "weir.blocksDrains" -}}
+{{- $budget := .Values.podDisruptionBudget -}}
+{{- $least := int (include "weir.leastReplicas" .) -}}
+{{- $kept := toString $budget.minAvailable -}}
+{{- if and $budget.enabled (gt $least 1) -}}
+{{- if kindIs "invalid" $budget.minAvailable -}}
+{{- if has (toString $budget.maxUnavailable) (list "0" "0%") -}}yes{{- end -}}
+{{- else if or (eq $kept "100%") (and (not (hasSuffix "%" $kept)) (ge (int $kept) $least)) -}}yes
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/*
 The number of pods that may run: the value if it is set, else the maximum of the autoscaler, else the replicas of the Deployment. The setting has
 bounds of 1 and 1000.

@@ -31,5 +31,9 @@
 {{- $telemetry := default dict .Values.telemetry -}}
 {{- if and (not (kindIs "invalid" $telemetry.sampleRatio)) (not $telemetry.endpoint) -}}{{- $found = append $found "telemetry.sampleRatio, because telemetry.endpoint is empty" -}}{{- end -}}
 {{- if and .Values.autoscaling.enabled (not (kindIs "invalid" .Values.replicaCount)) -}}{{- $found = append $found "replicaCount, because autoscaling.enabled is true" -}}{{- end -}}
+{{- if and .Values.autoscaling.enabled (not .Values.autoscaling.keda.enabled) .Values.autoscaling.targetCPUUtilizationPercentage -}}
+{{- $resources := default dict .Values.resources -}}
+{{- if not (or (default dict $resources.requests).cpu (default dict $resources.limits).cpu) -}}{{- $found = append $found "autoscaling.targetCPUUtilizationPercentage, because resources.requests.cpu is empty" -}}{{- end -}}
+{{- end -}}
 {{- toYaml $found -}}
 {{- end -}}

@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { BLOCK_SCOPES } from '../../facts/blocks.ts';
 import { ID_ARGUMENT, withGateway } from '../options.ts';
 
-const WHY = ['--why <text>', 'the reason, for the audit log'] as const;
+const WHY = ['--why <text>', 'required: the reason, for the audit log'] as const;
 const BY = ['--by <name>', 'your name, for the audit log; default: the user who runs the command'] as const;
 const FOR = ['--for <time>', 'how long: 30m, 2h, up to 7d', '1h'] as const;
 
