@@ -12,8 +12,8 @@
 --                          since 1970, in rising order. A time ahead of now counts as now
 --            of a period   its start and its end in s since 1970, then one time and the points of the period, likewise
 -- Reply    two numbers: the buckets that were changed, and the points that were added to them
--- Errors   ENDED if this recovery does not have the mark (any more); then nothing was written. Points that it has read may have been given
---          back since.
+-- Errors   ENDED if this recovery does not have the mark; then nothing was written. Points that it has read may have been given back
+--          since
 --          Redis's own; then some of the buckets may have been changed
 --
 -- README.md describes the format of a bucket, and why points are never put back too early.
@@ -31,7 +31,7 @@ local floor, ceil, min, max = math.floor, math.ceil, math.min, math.max
 
 local mark = pcall('GET', KEYS[1])
 if type(mark) ~= 'string' or match(mark, '^%* (%S+)') ~= ARGV[1] then
-  return redis.error_reply('ENDED the recovery does not have the mark')
+  return redis.error_reply('ENDED Redis has lost the mark of this recovery, or another recovery has taken it')
 end
 
 local nowUs, givenLifeMs = match(ARGV[2], '(%d+) (%d+)')

@@ -3,12 +3,17 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** 0.2.0 as it was released. */
-const COMMIT = 'c42fc98be77b6d82790696a10ed94cf401d9925f';
+/** As they were released. */
+const COMMITS = {
+  '0.2.0': 'c42fc98be77b6d82790696a10ed94cf401d9925f',
+  '0.3.0': 'f81116bf982e26151e0fc4fef473d0f3dcb2710d',
+};
+const VERSION = process.env.WEIR_TEST_EARLIER === '0.2.0' ? '0.2.0' : '0.3.0';
+const COMMIT = COMMITS[VERSION];
 
 export const EARLIER = {
-  version: '0.2.0',
-  image: process.env.WEIR_TEST_EARLIER_IMAGE ?? 'registry.example.com/weir:0.2.0',
+  version: VERSION,
+  image: process.env.WEIR_TEST_EARLIER_IMAGE ?? `registry.example.com/weir:${VERSION}`,
 } as const;
 
 /** Whether this clone has the release in its history; prints a sentence if not. */

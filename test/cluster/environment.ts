@@ -5,7 +5,7 @@ import { dump } from 'js-yaml';
 import { Namespace, run } from './commands.ts';
 
 /** The image as the cluster knows it, and a Redis for it. */
-export const IMAGE = process.env.WEIR_TEST_IMAGE ?? 'registry.example.com/weir:0.3.0';
+export const IMAGE = process.env.WEIR_TEST_IMAGE ?? 'registry.example.com/weir:next';
 const REDIS_IMAGE = process.env.WEIR_TEST_REDIS_IMAGE ?? 'docker.io/library/redis:7.4-alpine';
 
 /** Tokens of the Secret weir-identities: of acct_1, and of acct_2. */

@@ -144,7 +144,7 @@ test.each([
   const [mark, key] = [`${uniquePrefix()}:mark`, `${uniquePrefix()}:day`];
   if (value !== undefined) await client.set(mark, value);
   await expect(putBack(key, START_US, `86400 ${NOW_SECONDS - 90} 7`, mark)).rejects.toThrow(
-    'ENDED the recovery does not have the mark',
+    'ENDED Redis has lost the mark',
   );
   expect(await client.exists(key)).toBe(0);
 });
