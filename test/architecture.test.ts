@@ -225,6 +225,16 @@ describe('the structure of the source', () => {
     expect(foreign.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
   });
 
+  test('gives no two types that are exported one name', () => {
+    const places = new Map<string, string[]>();
+    for (const file of files.filter((one) => one.startsWith('src/')))
+      for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(
+        /^export (?:interface|type|class) (\w+)/gm,
+      ))
+        places.set(name, [...(places.get(name) ?? []), file]);
+    expect([...places].filter(([, inFiles]) => inFiles.length > 1)).toEqual([]);
+  });
+
   test('lets no stage import another', () => {
     const isStage = (file: string) => STAGES.includes(file);
     const wrong = imports.filter(({ from, to }) => isStage(from) && isStage(to));

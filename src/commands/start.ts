@@ -4,12 +4,12 @@ import { openLog } from '../observe/log/log.ts';
 import { logProcessOutput } from '../observe/log/process-output.ts';
 import { closeOnSignal } from '../process/close-on-signal.ts';
 import { chargedOperations, readConfiguration } from '../process/configuration.ts';
-import { environmentWith, type Overrides } from '../process/overrides.ts';
+import { environmentWith, type SettingOverrides } from '../process/overrides.ts';
 import { runGateway } from '../process/run.ts';
 import { allocateYoung, growOnceSettled } from '../process/tune-memory.ts';
 
 /** `weir start`: the gateway, until a signal ends it. Once its files are read, it writes nothing but JSON lines. */
-export async function start({ config, ...overrides }: Overrides & { config: string }): Promise<void> {
+export async function start({ config, ...overrides }: SettingOverrides & { config: string }): Promise<void> {
   allocateYoung();
   const configuration = await readConfiguration(config, environmentWith(overrides, process.env));
   const { operations, settings } = configuration;

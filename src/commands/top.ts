@@ -3,7 +3,7 @@ import type { FleetTalker, FleetTop } from '../admin/fleet/fleet.ts';
 import { unknownSince } from '../admin/freshness.ts';
 import { shortened } from '../console/format.ts';
 import { printable } from '../domain/printable.ts';
-import type { Ranked } from '../observe/usage/talkers.ts';
+import type { RankedScope } from '../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../observe/usage/windows.ts';
 import { CommandError } from '../process/failure.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
@@ -157,7 +157,10 @@ type Order = (typeof ORDERS)[number];
 
 const KEYS: Readonly<Record<string, Order>> = { p: 'points', n: 'requests', r: 'refused' };
 
-const HEADINGS: Readonly<Record<Ranked, string>> = { accounts: 'Account', organizations: 'Organization' };
+const HEADINGS: Readonly<Record<RankedScope, string>> = {
+  accounts: 'Account',
+  organizations: 'Organization',
+};
 const MAX_ID_LENGTH = 28;
 const MAX_ORGANIZATION_LENGTH = 20;
 
@@ -175,13 +178,18 @@ function topTable(top: FleetTop, order: Order | undefined, rows: number): readon
   ];
 }
 
-function tableOf(ranked: Ranked, top: FleetTop, order: Order | undefined, rows: number): readonly string[] {
+function tableOf(
+  ranked: RankedScope,
+  top: FleetTop,
+  order: Order | undefined,
+  rows: number,
+): readonly string[] {
   const talkers = ranking(top[ranked], order).slice(0, rows);
   const head = [HEADINGS[ranked], ranked === 'accounts' ? 'Organization' : '', ...ORDERS];
   return talkers.length === 0 ? [columns(head), 'none'] : [columns(head), ...talkers.map(rowOf)];
 }
 
-function ranking(rankings: FleetTop[Ranked], order: Order | undefined): readonly FleetTalker[] {
+function ranking(rankings: FleetTop[RankedScope], order: Order | undefined): readonly FleetTalker[] {
   const { byPoints, byRequests, byRefused } = rankings;
   if (order !== undefined) return { points: byPoints, requests: byRequests, refused: byRefused }[order];
   const refused = new Set(byRefused.map(({ id }) => id));

@@ -6,7 +6,7 @@ import type { Fleet } from '../admin/fleet/fleet.ts';
 import { addTopRoute } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import { addChangesRoutes } from '../admin/history/changes-route.ts';
-import type { History } from '../admin/history/history.ts';
+import type { ChangeHistory } from '../admin/history/history.ts';
 import type { UsageSources } from '../admin/usage/owner-usage.ts';
 import { addExportRoute, type PastCounts } from '../admin/usage/past-routes.ts';
 import { addUsageRoutes } from '../admin/usage/usage-routes.ts';
@@ -40,7 +40,7 @@ export interface AdminSources {
   /** Live limits, blocks and revocations. */
   readonly facts: readonly FactApi[];
   readonly finder: Finder;
-  readonly history: History;
+  readonly history: ChangeHistory;
   readonly why: Why;
   readonly log: Changes;
   /** The operations in force. */

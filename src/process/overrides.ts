@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 
 /** Settings that can be given on the command line, as the text that their variables take. */
-export interface Overrides {
+export interface SettingOverrides {
   readonly port?: string;
   readonly adminPort?: string;
   readonly upstream?: string;
@@ -17,7 +17,7 @@ export function withOverrides(command: Command, upstream: string): Command {
 
 /** The environment with the variables of the settings that were given. */
 export function environmentWith(
-  { port, adminPort, upstream }: Overrides,
+  { port, adminPort, upstream }: SettingOverrides,
   env: NodeJS.ProcessEnv,
 ): NodeJS.ProcessEnv {
   return {

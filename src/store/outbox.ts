@@ -4,7 +4,7 @@
 export const MOST_MESSAGES = 10_000;
 
 /** What keeps everyone from sending to a receiver: it asked for a pause, or wants nothing any more. */
-export type Hold = 'busy' | 'gone';
+export type ReceiverHold = 'busy' | 'gone';
 
 export interface Added {
   /** `taken`: the caller delivers it now. `kept`: somebody takes it later. `gone`: the receiver wants nothing, and it was not kept. */
@@ -14,7 +14,7 @@ export interface Added {
 }
 
 export interface Taken {
-  readonly hold: Hold | undefined;
+  readonly hold: ReceiverHold | undefined;
   /** Never tried. */
   readonly first: readonly string[];
   /** Tried before, or taken by a replica that has ended. */
@@ -49,7 +49,7 @@ export class MemoryOutbox implements Outbox {
   /** Unix ms of the next attempt by message; 0 before the first. Taken ones are not here. */
   readonly #due = new Map<string, number>();
   readonly #taken = new Set<string>();
-  #hold: { readonly hold: Hold; readonly receiver: string; readonly untilMs: number } | undefined;
+  #hold: { readonly hold: ReceiverHold; readonly receiver: string; readonly untilMs: number } | undefined;
 
   get waiting(): number {
     return this.#due.size + this.#taken.size;
@@ -99,7 +99,7 @@ export class MemoryOutbox implements Outbox {
 
   close(): void {}
 
-  #holdOf(receiver: string): Hold | undefined {
+  #holdOf(receiver: string): ReceiverHold | undefined {
     const held = this.#hold;
     return held?.receiver === receiver && held.untilMs > performance.now() ? held.hold : undefined;
   }

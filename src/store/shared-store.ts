@@ -14,7 +14,7 @@ export interface SharedStore {
   /** Opens the list of the replicas that are alive. It never queues a command. */
   openPresence(replica: string): Presence;
   /** Opens the claims. It never queues a command. */
-  openClaims(): Claims;
+  openClaims(): SharedClaims;
   /** Opens the messages of a topic that wait until they are delivered. It never queues a command. */
   openOutbox(topic: string): Outbox;
   /** Opens a text that all replicas use. It never queues a command. */
@@ -31,7 +31,7 @@ export interface Claim {
 }
 
 /** What one of the replicas does for all. */
-export interface Claims {
+export interface SharedClaims {
   /** Returns whether this replica is the first to claim it within `lifeMs`. Rejects if the store cannot be asked. */
   claim(claim: Claim, lifeMs: number): Promise<boolean>;
   /** Makes a claim of this replica last for `lifeMs` from now. Rejects likewise. */

@@ -6,7 +6,7 @@ import type { Ignored } from '../../facts/ignored.ts';
 import { parsed } from '../../facts/message-bounds.ts';
 import type { Rankings, Talker } from '../../observe/usage/extract.ts';
 import {
-  type Ranked,
+  type RankedScope,
   rank,
   readSummary,
   type Summary,
@@ -49,7 +49,7 @@ export interface FleetTalker extends Talker {
 type FleetRankings = Readonly<Record<keyof Rankings, readonly FleetTalker[]>>;
 
 /** The answer to `GET /usage/top`. */
-export interface FleetTop extends Omit<Top, Ranked>, Readonly<Record<Ranked, FleetRankings>> {
+export interface FleetTop extends Omit<Top, RankedScope>, Readonly<Record<RankedScope, FleetRankings>> {
   readonly asOf: string;
   /** Since when only this replica is ranked, because Redis cannot be read; null while all are. */
   readonly othersUnknownSince: string | null;

@@ -122,7 +122,7 @@ export type Second = Immutable<Static<typeof second>>;
 
 export type Slices = Immutable<Static<typeof slices>>;
 
-export type Queue = Immutable<Static<typeof queue>>;
+export type QueueState = Immutable<Static<typeof queue>>;
 
 type PublishedPulse = Immutable<Static<typeof pulse>>;
 
@@ -138,7 +138,7 @@ export type Pulse = Omit<PublishedPulse, 'memoryBytes'> & {
   /** Null without certificates. */
   readonly certificateEndsMs: number | null;
   readonly changes: readonly NoticedChange[];
-  readonly queues: readonly Queue[];
+  readonly queues: readonly QueueState[];
   readonly store: Required<PublishedPulse['store']>;
 };
 

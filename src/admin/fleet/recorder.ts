@@ -11,7 +11,7 @@ import {
   NAMED_PAYERS,
   PULSE_SECONDS,
   type Pulse,
-  type Queue,
+  type QueueState,
   quantileMs,
   SERIES,
   type Second,
@@ -150,7 +150,7 @@ export class Recorder {
 }
 
 /** Whole milliseconds, because this is published every second. */
-function queueOf(upstream: UpstreamQueue): Queue {
+function queueOf(upstream: UpstreamQueue): QueueState {
   const { prefix, waiting, present, limit } = upstream;
   const waitingPayers = upstream
     .waitingPayers(NAMED_PAYERS)

@@ -5,7 +5,7 @@ import { ActionRefused, readDuration, readReason } from '../action.ts';
 import { orRefusal } from '../facts/fact-api.ts';
 import { StoreUnavailable } from '../facts/fact-change.ts';
 import { type ShownChange, shown } from './change.ts';
-import { type History, KEPT_MS } from './history.ts';
+import { type ChangeHistory, KEPT_MS } from './history.ts';
 import { SEEN_KIND } from './losses.ts';
 
 /**
@@ -16,7 +16,7 @@ import { SEEN_KIND } from './losses.ts';
  */
 export function addChangesRoutes(
   app: FastifyInstance,
-  history: History,
+  history: ChangeHistory,
   log: Changes,
   nowMs: () => number,
 ): void {
@@ -32,7 +32,7 @@ export function addChangesRoutes(
   app.post('/losses/seen', ({ body }, reply) => orRefusal(reply, () => see(history, log, nowMs(), body)));
 }
 
-async function see(history: History, log: Changes, atMs: number, body: unknown): Promise<ShownChange> {
+async function see(history: ChangeHistory, log: Changes, atMs: number, body: unknown): Promise<ShownChange> {
   const { why, by, until } = isMapping(body) ? body : {};
   const reason = readReason(why, by);
   const seenMs = until === undefined ? atMs : Date.parse(String(until));

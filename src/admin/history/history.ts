@@ -31,7 +31,7 @@ const SLICE = 500;
 /** How long a reading or a write waits for Redis. */
 const LONGEST_WAIT_MS = 1_000;
 
-export class History {
+export class ChangeHistory {
   readonly #shared: SharedStore | undefined;
   readonly #nowMs: () => number;
   /** Without a shared store, everything; else what is not written yet. */

@@ -6,7 +6,7 @@ import { matching, parsed, plainText, timeMs } from '../../facts/message-bounds.
 import type { Board } from '../../store/shared-store.ts';
 import { answered } from '../fleet/boards.ts';
 import type { RecordedChange } from './change.ts';
-import type { History } from './history.ts';
+import type { ChangeHistory } from './history.ts';
 
 /** What a replica publishes to those that watch. */
 const asSign = matching(Type.Object({ name: plainText(255), atMs: timeMs }));
@@ -24,7 +24,7 @@ interface WatchSources {
   /** Of this process. */
   readonly instance: string;
   readonly name: string;
-  readonly history: History;
+  readonly history: ChangeHistory;
   /** Unix time by the clock of Redis. */
   nowMs(): number;
 }

@@ -1,6 +1,6 @@
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import type { UsageBatch } from '../../observe/usage/batch.ts';
-import { fillsOf, ownersEndedSince, type Question, type SpentBy } from './fills.ts';
+import { type FillQuestion, fillsOf, ownersEndedSince, type SpentBy } from './fills.ts';
 import type { Lines } from './lines.ts';
 import { fillLine } from './refusal.ts';
 import type { PendingRefusal } from './refusal-log.ts';
@@ -11,7 +11,7 @@ const LATE_MS = 10_000;
 /** Operations and principals that a replica names. All others are one more. */
 const MOST_ROWS = 30;
 
-type Asked = Question | PendingRefusal;
+type Asked = FillQuestion | PendingRefusal;
 
 /** What this replica had admitted in the windows that it is asked about. */
 export class Answers {

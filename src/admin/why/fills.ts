@@ -22,7 +22,7 @@ export const question = Type.Object({
   toMs: timeMs,
 });
 
-export type Question = Static<typeof question> & {
+export type FillQuestion = Static<typeof question> & {
   /** The end of the window by `performance.now()`, of a refusal of this process. */
   readonly askedMs?: number;
 };
@@ -45,7 +45,7 @@ const SLICE = 10_000;
  * @param aheadMs how far the clock of Redis is ahead of `performance.now()`
  */
 export async function fillsOf(
-  questions: readonly Question[],
+  questions: readonly FillQuestion[],
   charges: UsageBatch['charges'],
   rows: readonly LimitRow[],
   aheadMs: number,
@@ -111,7 +111,7 @@ const ROUNDED_MS = 2;
 
 /** A question, in the time of `performance.now()`. */
 class Asked {
-  readonly of: Question;
+  readonly of: FillQuestion;
   readonly row: LimitRow;
   readonly fromMs: number;
   readonly toMs: number;
@@ -120,7 +120,7 @@ class Asked {
   readonly next: Asked | undefined;
   sums: Sums | undefined;
 
-  constructor(of: Question, row: LimitRow, aheadMs: number, next: Asked | undefined) {
+  constructor(of: FillQuestion, row: LimitRow, aheadMs: number, next: Asked | undefined) {
     this.of = of;
     this.row = row;
     this.fromMs = of.fromMs - aheadMs;

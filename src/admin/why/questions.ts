@@ -3,7 +3,7 @@ import type { Ignored } from '../../facts/ignored.ts';
 import { matching, parsed } from '../../facts/message-bounds.ts';
 import type { Board } from '../../store/shared-store.ts';
 import { answered, readOthers } from '../fleet/boards.ts';
-import { type Question, question } from './fills.ts';
+import { type FillQuestion, question } from './fills.ts';
 
 /** Questions that a replica asks at a time. In a flood of different callers, it does not ask what others had admitted for the rest. */
 const MOST_QUESTIONS = 1_000;
@@ -19,13 +19,13 @@ const REMEMBERED_MS = 20_000;
 const asQuestions = matching(Type.Array(question, { maxItems: MOST_QUESTIONS }));
 
 /** What the replicas ask each other. */
-export class Questions {
+export class FleetQuestions {
   readonly #name: string;
   readonly #sources: { nowMs(): number; readonly ignored: Pick<Ignored, 'add'> };
   readonly #board: Board | undefined;
   /** When other replicas asked, by the identity of the refusal. */
   readonly #others = new Map<string, number>();
-  #posted: readonly Question[] = [];
+  #posted: readonly FillQuestion[] = [];
 
   /** @param board undefined where this process is the only replica */
   constructor(
@@ -39,7 +39,7 @@ export class Questions {
   }
 
   /** Shows the other replicas these new questions. Returns them, and the new ones of the others. */
-  async exchange(own: readonly Question[]): Promise<readonly Question[]> {
+  async exchange(own: readonly FillQuestion[]): Promise<readonly FillQuestion[]> {
     const board = this.#board;
     if (board === undefined) return own;
     const { ignored, nowMs } = this.#sources;
@@ -53,7 +53,7 @@ export class Questions {
     return [...own, ...[...(others?.values() ?? [])].flat().filter((one) => this.#isNew(one, now))];
   }
 
-  #isNew({ processTag, number, toMs }: Question, now: number): boolean {
+  #isNew({ processTag, number, toMs }: FillQuestion, now: number): boolean {
     const key = `${processTag} ${number}`;
     if (toMs <= now - OLDEST_MS || this.#others.has(key) || this.#others.size >= MOST_ANSWERS) return false;
     this.#others.set(key, toMs);
@@ -61,6 +61,15 @@ export class Questions {
   }
 }
 
-function asPosted({ processTag, number, bucket, owner, hashTag, atMs, fromMs, toMs }: Question): Question {
+function asPosted({
+  processTag,
+  number,
+  bucket,
+  owner,
+  hashTag,
+  atMs,
+  fromMs,
+  toMs,
+}: FillQuestion): FillQuestion {
   return { processTag, number, bucket, owner, hashTag, atMs, fromMs, toMs };
 }

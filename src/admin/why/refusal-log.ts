@@ -4,7 +4,7 @@ import type { Payer } from '../../domain/caller.ts';
 import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { costAtAdmission, type Denied, type RequestContext } from '../../stages/request-context.ts';
 import { DailyRoom } from './daily-room.ts';
-import type { Question } from './fills.ts';
+import type { FillQuestion } from './fills.ts';
 import { ENTRY_BYTES, HOUR_MS, hourOf, type RefusalIdentity } from './id-index.ts';
 import { type IdsByHour, PendingIds } from './pending-ids.ts';
 
@@ -25,7 +25,7 @@ const SHORTEST_SHARED_MS = 1_000;
 const FLOOD = 500;
 
 /** A refusal that is to be written. */
-export interface PendingRefusal extends Question {
+export interface PendingRefusal extends FillQuestion {
   /** When its window ended, by `performance.now()`. `toMs` is a whole millisecond, in which several requests may have been charged. */
   readonly askedMs: number;
   readonly payer: Payer | undefined;

@@ -47,14 +47,14 @@ const ofLimit = {
 /** Requests for one operation by one principal that were refused by one bucket within its window. */
 const refusal = Type.Object({ ...ofCaller, ...ofLimit });
 
-export type Refusal = Static<typeof refusal>;
+export type RecordedRefusal = Static<typeof refusal>;
 
-type OfLimit = Pick<Refusal, keyof typeof ofLimit>;
+type OfLimit = Pick<RecordedRefusal, keyof typeof ofLimit>;
 
 const asRefusal = matching(refusal);
 
 /** The names of the members in a line, which has their values in this order. Lines of one release are all the same. */
-const MEMBERS = Object.keys(refusal.properties) as (keyof Refusal)[];
+const MEMBERS = Object.keys(refusal.properties) as (keyof RecordedRefusal)[];
 
 /** What one operation and one principal had spent. `0`: the operation or the principal that was refused. */
 const row = Type.Tuple([
@@ -81,18 +81,26 @@ const caller = Type.Tuple([Type.Literal('of'), amount, id, id, id]);
 const asCaller = matching(caller);
 
 /** Who was refused. */
-export type RefusedCaller = Pick<Refusal, 'principal' | 'account' | 'address'>;
+export type RefusedCaller = Pick<RecordedRefusal, 'principal' | 'account' | 'address'>;
 
 /** A refusal, and what each replica had admitted. */
 export interface FoundRefusal {
-  readonly refusal: Refusal;
+  readonly refusal: RecordedRefusal;
   readonly fills: readonly Fill[];
 }
 
 /** The first part of the line of a refusal. */
 export function callerPart(
   number: number,
-  { atMs, principal, account, address, owner, remaining, retryAfterMs }: Pick<Refusal, keyof typeof ofCaller>,
+  {
+    atMs,
+    principal,
+    account,
+    address,
+    owner,
+    remaining,
+    retryAfterMs,
+  }: Pick<RecordedRefusal, keyof typeof ofCaller>,
 ): string {
   const ids = `${JSON.stringify(principal)},${JSON.stringify(account)},${JSON.stringify(address)},${JSON.stringify(owner)}`;
   return `[${number},${atMs},${ids},${remaining},${retryAfterMs}`;
@@ -139,7 +147,7 @@ export function fillLine(
 
 /** What the lines of an archive say of one refusal. Undefined if no line is its own. What no replica has written is left out. */
 export function readLines(lines: string, number: number): FoundRefusal | undefined {
-  let found: Refusal | undefined;
+  let found: RecordedRefusal | undefined;
   const fills = new Map<string, Fill>();
   const begin = `[${number},`;
   for (const line of lines.split('\n')) {
@@ -167,6 +175,6 @@ function membersOf(values: readonly unknown[]): object {
   return Object.fromEntries(members.filter(([member, value]) => value !== 0 || !isOptional(member)));
 }
 
-function isOptional(member: keyof Refusal): boolean {
+function isOptional(member: keyof RecordedRefusal): boolean {
   return !refusal.required.some((name) => name === member);
 }

@@ -2,7 +2,7 @@ import { exactDuration, roundedDuration } from '../../domain/duration.ts';
 import { isScopeName, SCOPES } from '../../domain/limits/scopes.ts';
 import { shownCount, shownTime } from '../../domain/shown.ts';
 import type { SpentBy } from './fills.ts';
-import type { Refusal } from './refusal.ts';
+import type { RecordedRefusal } from './refusal.ts';
 import type { WhyRefused } from './why.ts';
 
 /** Operations and principals that an answer names. */
@@ -64,7 +64,7 @@ function limitOf({
   plan,
   untilMs,
   writtenAt,
-}: Refusal) {
+}: RecordedRefusal) {
   return {
     bucket,
     scope: scope ?? null,
@@ -103,7 +103,7 @@ function unknownBefore({ fills }: WhyRefused): string | null {
   return latestMs === 0 ? null : new Date(latestMs).toISOString();
 }
 
-function limitText({ source, plan, untilMs, writtenAt, limit, owner }: Refusal): string | null {
+function limitText({ source, plan, untilMs, writtenAt, limit, owner }: RecordedRefusal): string | null {
   if (source === undefined) return null;
   const sources: Readonly<Record<string, string>> = {
     default: 'the default',
@@ -116,12 +116,12 @@ function limitText({ source, plan, untilMs, writtenAt, limit, owner }: Refusal):
   return `The limit of ${shownCount(limit)} is ${sources[source] ?? source}${place}${end}.`;
 }
 
-function sharedText({ atMs: firstMs, windowSeconds }: Refusal, atMs: number): string | null {
+function sharedText({ atMs: firstMs, windowSeconds }: RecordedRefusal, atMs: number): string | null {
   if (atMs - firstMs <= Math.max(1, windowSeconds) * 1_000) return null;
   return `In a flood, requests share an explanation: this is the one of the first, at ${shownTime(firstMs)} UTC.`;
 }
 
-function filledText({ atMs, windowSeconds, counts }: Refusal): string {
+function filledText({ atMs, windowSeconds, counts }: RecordedRefusal): string {
   const at = `${shownTime(atMs)} UTC`;
   return counts === 'concurrent'
     ? `In progress at ${at}`
@@ -138,7 +138,7 @@ function unknownText(unknown: number, found: WhyRefused): string | null {
 }
 
 /** @param isLeast whether more than the limit may have been used, such as before it was lowered */
-function textOf(refusal: Refusal, isLeast: boolean): string {
+function textOf(refusal: RecordedRefusal, isLeast: boolean): string {
   const {
     scope = '',
     owner,

@@ -21,7 +21,7 @@ import {
 } from './id-index.ts';
 import { LimitParts } from './limit-parts.ts';
 import { keyOf, Lines } from './lines.ts';
-import { Questions } from './questions.ts';
+import { FleetQuestions } from './questions.ts';
 import {
   callerLine,
   callerPart,
@@ -61,7 +61,7 @@ export class Why {
   readonly #index: IdIndex;
   readonly #log: RefusalLog;
   readonly #parts: LimitParts;
-  readonly #questions: Questions;
+  readonly #questions: FleetQuestions;
   readonly #answers: Answers;
   readonly #ended = new AbortController();
   #writing: Promise<void> = Promise.resolve();
@@ -79,7 +79,7 @@ export class Why {
     this.#index = new IdIndex(archive);
     this.#log = new RefusalLog(() => sources.nowMs());
     this.#parts = new LimitParts(sources);
-    this.#questions = new Questions(name, sources, board);
+    this.#questions = new FleetQuestions(name, sources, board);
     this.#answers = new Answers(name, this.#log.processTag, sources);
     void this.#run();
   }

@@ -1,7 +1,7 @@
-import { type Finding, reasonOf } from './try-upstreams.ts';
+import { type ConnectionResult, reasonOf } from './try-upstreams.ts';
 
 /** Writes nothing to the journal, which also finds a user that may not create its tables or write to them. */
-export async function tryJournal(url: string, fleet: string): Promise<Finding> {
+export async function tryJournal(url: string, fleet: string): Promise<ConnectionResult> {
   const { PostgresJournal } = await import('../../store/journal/postgres.ts');
   const journal = new PostgresJournal(url, fleet);
   try {

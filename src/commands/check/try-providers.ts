@@ -9,14 +9,14 @@ import { RemoteKeys } from '../../identity/jwt/remote-keys.ts';
 import { type IdentityOf, silentIdentityObserver } from '../../identity/observer.ts';
 import type { Reporting } from '../../identity/provider/provider.ts';
 import { StaticIdentities } from '../../identity/static.ts';
-import type { Finding } from './try-upstreams.ts';
+import type { ConnectionResult } from './try-upstreams.ts';
 
 /** Calls each HTTP provider as the gateway would, with a token or an Account that cannot exist. */
 export function tryProviders(
   identity: Settings['identity'],
   upstreamUrl: string,
-): readonly Promise<Finding>[] {
-  const trials: Promise<Finding>[] = [];
+): readonly Promise<ConnectionResult>[] {
+  const trials: Promise<ConnectionResult>[] = [];
   if (identity.kind === 'api-keys') trials.push(tryApiKeys(identity, upstreamUrl));
   if (identity.kind === 'introspection') trials.push(tryIntrospection(identity));
   if ('jwksUrl' in identity && identity.jwksUrl) trials.push(tryKeys(identity, identity.jwksUrl));
@@ -25,7 +25,7 @@ export function tryProviders(
   return trials;
 }
 
-async function tryKeys(settings: IdentityOf<'jwt'>, url: string): Promise<Finding> {
+async function tryKeys(settings: IdentityOf<'jwt'>, url: string): Promise<ConnectionResult> {
   const name = `keys ${withoutQuery(url)}`;
   const seen = watch();
   let isFetched = false;
@@ -37,7 +37,7 @@ async function tryKeys(settings: IdentityOf<'jwt'>, url: string): Promise<Findin
     : { name, outcome: 'failed', text: seen.reason() };
 }
 
-async function tryIntrospection(settings: IdentityOf<'introspection'>): Promise<Finding> {
+async function tryIntrospection(settings: IdentityOf<'introspection'>): Promise<ConnectionResult> {
   const name = `introspection ${withoutQuery(settings.url)}`;
   const seen = watch();
   const verifier = new IntrospectionVerifier({ ...settings, ...seen.reporting });
@@ -48,7 +48,7 @@ async function tryIntrospection(settings: IdentityOf<'introspection'>): Promise<
     : { name, outcome: 'failed', text: 'calls a made-up token active: every token would be valid' };
 }
 
-async function tryApiKeys(settings: IdentityOf<'api-keys'>, upstreamUrl: string): Promise<Finding> {
+async function tryApiKeys(settings: IdentityOf<'api-keys'>, upstreamUrl: string): Promise<ConnectionResult> {
   const url = keyOwnersUrl(settings.url, upstreamUrl);
   const name = `API keys ${withoutQuery(url)}`;
   const seen = watch();
@@ -63,7 +63,7 @@ async function tryApiKeys(settings: IdentityOf<'api-keys'>, upstreamUrl: string)
 
 async function tryDirectory(
   settings: Extract<IdentityOf<'jwt'>['directory'], { readonly kind: 'http' }>,
-): Promise<Finding> {
+): Promise<ConnectionResult> {
   const name = `directory ${withoutQuery(settings.url)}`;
   const seen = watch();
   const noCache = { freshMs: 0, refusedMs: 0, outageMs: 0, maxAccounts: 1 };

@@ -6,7 +6,7 @@ import { bucketKey } from '../../store/keys.ts';
 import { type StoreObserver, silentObserver } from '../../store/observer.ts';
 import { openShared, openStore } from '../../store/open.ts';
 import { type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
-import type { Finding } from './try-upstreams.ts';
+import type { ConnectionResult } from './try-upstreams.ts';
 
 type StoreSettings = Settings['store'];
 
@@ -27,7 +27,7 @@ const LONG_WINDOW_SECONDS = 3_600;
  * Charges unused buckets, which also detects a Redis that can be read but not written. `longestSeconds` is the longest window that it
  * is to count.
  */
-export async function tryStore(settings: StoreSettings, longestSeconds: number): Promise<Finding> {
+export async function tryStore(settings: StoreSettings, longestSeconds: number): Promise<ConnectionResult> {
   const name = `store ${addressOf(settings)}`;
   const seen = new Seen();
   const store = openStore(settings, seen.observer);

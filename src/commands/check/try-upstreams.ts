@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings/settings.ts';
 import { tlsOptions } from '../../domain/tls-files.ts';
 
 /** The result of trying one connection. */
-export interface Finding {
+export interface ConnectionResult {
   /** What was tried, such as `store redis://127.0.0.1:6379`. */
   readonly name: string;
   readonly outcome: 'ok' | 'warning' | 'failed';
@@ -17,14 +17,14 @@ type Place = Pick<Settings['upstream'], 'url' | 'tls'>;
 const ANSWER_MS = 10_000;
 
 /** Sends a HEAD, which is safe (RFC 9110 section 9.2.1), to each upstream. Any status below 500 is a success. */
-export function tryUpstreams(settings: Settings['upstream']): readonly Promise<Finding>[] {
+export function tryUpstreams(settings: Settings['upstream']): readonly Promise<ConnectionResult>[] {
   return [
     tryUpstream('upstream', settings),
     ...settings.routes.map((route) => tryUpstream(`upstream ${route.prefix}`, route)),
   ];
 }
 
-async function tryUpstream(label: string, place: Place): Promise<Finding> {
+async function tryUpstream(label: string, place: Place): Promise<ConnectionResult> {
   const name = `${label} ${place.url}`;
   try {
     const status = await ask(place);

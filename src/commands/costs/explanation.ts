@@ -26,7 +26,7 @@ import { isConcurrent } from '../../store/store.ts';
 import { reasonOf } from './refusal-reason.ts';
 
 /** The request to explain. */
-export interface Question {
+export interface RequestToExplain {
   readonly method: string;
   readonly path: string;
   readonly token: string | undefined;
@@ -53,7 +53,7 @@ export type Explanation = Awaited<ReturnType<typeof explainRequest>>;
 /** An Account or address without overrides; no real id is empty. */
 const ANYONE = '';
 
-export async function explainRequest(configuration: Configuration, question: Question) {
+export async function explainRequest(configuration: Configuration, question: RequestToExplain) {
   const { method, path } = question;
   const { store, upstream } = configuration.settings;
   const nothing = {
@@ -114,7 +114,7 @@ export async function explainRequest(configuration: Configuration, question: Que
 }
 
 /** The question as a request. */
-function requestOf({ method, token, account, address }: Question, target: Target): RequestContext {
+function requestOf({ method, token, account, address }: RequestToExplain, target: Target): RequestContext {
   const fields: Readonly<Record<string, string | undefined>> = {
     authorization: `Bearer ${token ?? ANYONE}`,
     'x-service-account': account,
@@ -130,7 +130,7 @@ function requestOf({ method, token, account, address }: Question, target: Target
 /** Runs the stages with a store of its own, so that nothing is really charged. */
 function decideAlone(
   configuration: Configuration,
-  { token, account, live }: Question,
+  { token, account, live }: RequestToExplain,
   request: RequestContext,
   buckets: Buckets,
 ): Awaitable<Refusal | undefined> {
@@ -175,7 +175,7 @@ function knowsTokensOnly({ settings: { identity } }: Configuration): boolean {
   return 'directory' in identity && identity.directory.kind === 'claims';
 }
 
-function noteOn({ token, account }: Question, configuration: Configuration): string | undefined {
+function noteOn({ token, account }: RequestToExplain, configuration: Configuration): string | undefined {
   if (account === undefined || token !== undefined || !knowsTokensOnly(configuration)) return undefined;
   if (configuration.limits.accounts.has(account)) return undefined;
   return `whether ${account} exists, its plan and its Organization are unknown: only tokens name them, see --token`;
@@ -184,7 +184,7 @@ function noteOn({ token, account }: Question, configuration: Configuration): str
 /** Where only tokens name the Organization, the bucket of an Account cannot be found without one. */
 async function slotsOf(
   configuration: Configuration,
-  { token, live }: Question,
+  { token, live }: RequestToExplain,
   buckets: readonly PayerBucket[],
 ): ReturnType<LiveState['slotsOf']> {
   if (token === undefined && knowsTokensOnly(configuration)) return undefined;

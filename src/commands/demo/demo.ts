@@ -5,13 +5,13 @@ import { fileURLToPath } from 'node:url';
 import { closeOnSignal } from '../../process/close-on-signal.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
 import { CommandError } from '../../process/failure.ts';
-import { environmentWith, type Overrides } from '../../process/overrides.ts';
+import { environmentWith, type SettingOverrides } from '../../process/overrides.ts';
 import { runGateway } from '../../process/run.ts';
 import { allocateYoung, growOnceSettled } from '../../process/tune-memory.ts';
 import { print, printError, shellWord } from '../print.ts';
 import { type DemoLog, openDemoLog } from './log.ts';
 import { checkPorts } from './ports.ts';
-import { Traffic } from './traffic.ts';
+import { DemoTraffic } from './traffic.ts';
 
 const CONFIG = fileURLToPath(new URL('../../demo/weir.yaml', import.meta.url));
 const LOG = fileURLToPath(new URL('../../demo/generated-access.log.gz', import.meta.url));
@@ -27,7 +27,7 @@ export async function demo({
   traffic,
   log: showsLog = false,
   ...overrides
-}: Overrides & { readonly traffic: boolean; readonly log?: boolean }): Promise<void> {
+}: SettingOverrides & { readonly traffic: boolean; readonly log?: boolean }): Promise<void> {
   allocateYoung();
   const env = environmentWith(overrides, process.env);
   const { WEIR_PORT: port = '' } = env;
@@ -42,7 +42,7 @@ export async function demo({
     const gateway = await runGateway(configuration, log);
     const { url = '', adminUrl } = gateway;
     growOnceSettled();
-    const sent = traffic ? new Traffic(url) : undefined;
+    const sent = traffic ? new DemoTraffic(url) : undefined;
     platform.once('exit', endWithPlatform);
     closeOnSignal(async () => {
       platform.off('exit', endWithPlatform);

@@ -29,7 +29,7 @@ const READS = [
 ];
 
 /** Sends a few requests a second through a gateway with the demo's identities, with a few 429s, until it is stopped. */
-export class Traffic {
+export class DemoTraffic {
   readonly #url: string;
   readonly #stopped = new AbortController();
   #sent = 0;

@@ -1,5 +1,5 @@
 /** A request that the admin port refused, or that did not reach it. */
-export class ApiError extends Error {
+export class AdminApiError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -51,7 +51,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
   };
   const response = await fetch(path, { ...init, headers, cache: 'no-store' });
   if (response.ok) return response;
-  throw new ApiError(response.status, await reasonOf(response));
+  throw new AdminApiError(response.status, await reasonOf(response));
 }
 
 async function reasonOf(response: Response): Promise<string> {

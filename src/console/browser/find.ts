@@ -2,7 +2,7 @@ import type { FindResult, Found } from '../../admin/find/finder.ts';
 import type { ShownRefusal } from '../../admin/why/shown-refusal.ts';
 import type { WhyAnswer } from '../../admin/why/why-route.ts';
 import { shownCount, shownTime } from '../../domain/shown.ts';
-import { ApiError, ask } from './api.ts';
+import { AdminApiError, ask } from './api.ts';
 import { hasPage, type OwnerView } from './owner.ts';
 import { breakable, byId, element, ownerLink, remark, shortId } from './widgets/dom.ts';
 import { Table } from './widgets/table.ts';
@@ -23,7 +23,7 @@ export function openFind(q: string): OwnerView {
         element(
           'p',
           { class: 'problem', role: 'alert' },
-          error instanceof ApiError ? error.message : 'The gateway does not answer.',
+          error instanceof AdminApiError ? error.message : 'The gateway does not answer.',
         ),
       ]);
     if (!isClosed)

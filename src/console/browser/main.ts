@@ -3,7 +3,7 @@ import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import { backoffMs } from '../../domain/backoff.ts';
 import { isRange, openRange } from './actions/block-range.ts';
 import { askForToken, onAction, showNotice } from './actions/dialog.ts';
-import { ApiError, readEvents } from './api.ts';
+import { AdminApiError, readEvents } from './api.ts';
 import { openFind } from './find.ts';
 import { showLost } from './headline.ts';
 import { LISTS_MS, showLists } from './lists.ts';
@@ -122,7 +122,7 @@ async function follow(): Promise<void> {
       });
     } catch (error) {
       if (stream.signal.aborted) continue;
-      if (error instanceof ApiError && error.status === 401) await askForToken(error.message);
+      if (error instanceof AdminApiError && error.status === 401) await askForToken(error.message);
       else await retryLater(error, backoffMs(RETRIES, ++failures));
     } finally {
       clearTimeout(silence);
@@ -131,8 +131,8 @@ async function follow(): Promise<void> {
 }
 
 async function retryLater(error: unknown, waitMs: number): Promise<void> {
-  showConnection('lost', error instanceof ApiError ? 'refused' : 'reconnecting');
-  if (error instanceof ApiError) showNotice(error.message);
+  showConnection('lost', error instanceof AdminApiError ? 'refused' : 'reconnecting');
+  if (error instanceof AdminApiError) showNotice(error.message);
   await new Promise((resolve) => setTimeout(resolve, waitMs));
 }
 

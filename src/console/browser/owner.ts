@@ -4,7 +4,7 @@ import type { Usage } from '../../admin/usage/owner-usage.ts';
 import type { Counts } from '../../observe/usage/counts.ts';
 import { short } from '../format.ts';
 import { blockLines } from './actions/block-owner.ts';
-import { ApiError, ask } from './api.ts';
+import { AdminApiError, ask } from './api.ts';
 import { bucketCard } from './bucket.ts';
 import { marksOf } from './overview.ts';
 import { accountTable, operationTable, recentTable } from './owner-tables.ts';
@@ -53,8 +53,8 @@ export function openOwner(scope: OwnerScope, id: string): OwnerView {
       page.show((await ask(path)) as Usage);
       figures.measured();
     } catch (error) {
-      if (error instanceof ApiError && error.status === 404) page.showUnknown();
-      page.showProblem(error instanceof ApiError ? error.message : 'The gateway does not answer.');
+      if (error instanceof AdminApiError && error.status === 404) page.showUnknown();
+      page.showProblem(error instanceof AdminApiError ? error.message : 'The gateway does not answer.');
     }
   });
   return {

@@ -1,6 +1,6 @@
 import type { FleetTalker as Talker } from '../../admin/fleet/fleet.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
-import type { Ranked } from '../../observe/usage/talkers.ts';
+import type { RankedScope } from '../../observe/usage/talkers.ts';
 import { percent, short } from '../format.ts';
 import { Sparkline } from './widgets/chart.ts';
 import { byId, element, ownerLink, setText } from './widgets/dom.ts';
@@ -23,7 +23,7 @@ export type WindowName = keyof typeof WINDOWS;
 interface ListView {
   window: WindowName;
   order: 'byPoints' | 'byRequests' | 'byRefused';
-  readonly all: Set<Ranked>;
+  readonly all: Set<RankedScope>;
   /** Values of the longest trend of the table that is drawn: all of its sparklines have the same time. */
   trend: number;
 }
@@ -90,7 +90,7 @@ export function rankedIds(): readonly string[] {
   return [accounts, organizations].flatMap((rankings) => rankings[view.order].map(({ id }) => id));
 }
 
-function tableOf(ranked: Ranked, scope: string, title: string) {
+function tableOf(ranked: RankedScope, scope: string, title: string) {
   const table = new Table<ShownTalker>(byId(ranked), title, {
     columns: [
       { title: scope === 'account' ? 'Account' : 'Organization', cell: () => nameCell(scope) },

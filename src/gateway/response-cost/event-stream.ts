@@ -2,7 +2,7 @@ import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import type { Reading, UnsettledReason } from '../../domain/settlement/settlement.ts';
 import { CollectedBytes } from './collected-bytes.ts';
 import { type BodyReader, readingOf } from './json-body.ts';
-import type { Found } from './json-bytes.ts';
+import type { FoundPoints } from './json-bytes.ts';
 import { pointsInParsed } from './member.ts';
 
 const PIECE_BYTES = 65_536;
@@ -14,7 +14,7 @@ const CR = 0x0d;
 export class EventStream implements BodyReader {
   readonly #pointer: JsonPointer;
   readonly #collected = new CollectedBytes();
-  #found: Found = 'missing';
+  #found: FoundPoints = 'missing';
   /** Why the rest of the stream is not read. */
   #problem: UnsettledReason | undefined;
 

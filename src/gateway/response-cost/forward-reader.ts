@@ -1,5 +1,5 @@
 import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
-import { behindSpaces, COLON, type Found, OPEN_OBJECT, pointsOfValue, QUOTE } from './json-bytes.ts';
+import { behindSpaces, COLON, type FoundPoints, OPEN_OBJECT, pointsOfValue, QUOTE } from './json-bytes.ts';
 import type { KeyScan } from './key-scan.ts';
 
 const NOWHERE = -1;
@@ -14,7 +14,7 @@ export function pointsForwards(
   text: Buffer,
   { keys, isPlain }: JsonPointer,
   scan: KeyScan | 'impossible',
-): Found | undefined {
+): FoundPoints | undefined {
   if (!isPlain || scan === 'impossible' || !scan.begin(text, keys)) return undefined;
   return new ForwardReader(text, keys, scan).read();
 }
@@ -35,7 +35,7 @@ class ForwardReader {
     this.#scan = scan;
   }
 
-  read(): Found {
+  read(): FoundPoints {
     const text = this.#text;
     let at = this.#textFrom(0);
     while (at < text.length) {

@@ -1,7 +1,7 @@
 import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import type { Reading, UnsettledReason } from '../../domain/settlement/settlement.ts';
 import { CollectedBytes } from './collected-bytes.ts';
-import type { Found } from './json-bytes.ts';
+import type { FoundPoints } from './json-bytes.ts';
 import { pointsIn } from './member.ts';
 
 /** Reads the points in a body whose content coding has been removed. */
@@ -20,7 +20,7 @@ export interface BodyReader {
 export class JsonBody implements BodyReader {
   readonly #pointer: JsonPointer;
   readonly #collected = new CollectedBytes();
-  #found: Found | undefined;
+  #found: FoundPoints | undefined;
   #problem: UnsettledReason | undefined;
 
   constructor(pointer: JsonPointer) {
@@ -42,7 +42,7 @@ export class JsonBody implements BodyReader {
 }
 
 /** @param problem why not everything was read */
-export function readingOf(found: Found, problem: UnsettledReason | undefined): Reading {
+export function readingOf(found: FoundPoints, problem: UnsettledReason | undefined): Reading {
   if (typeof found === 'number') return { points: found, problem };
   return { points: undefined, problem: problem ?? found };
 }

@@ -20,13 +20,13 @@ export function behindSpaces(text: Buffer, from: number): number {
 }
 
 /** Points, or why there are none. */
-export type Found = number | 'missing' | 'invalid';
+export type FoundPoints = number | 'missing' | 'invalid';
 
 /** A longer number is cut off. */
 const MOST_DIGITS = 400;
 
 /** The points of the value that begins here, before a comma, a bracket or white space. */
-export function pointsOfValue(bytes: Buffer, from: number): Found {
+export function pointsOfValue(bytes: Buffer, from: number): FoundPoints {
   const [text = ''] = /^[^\s,}\]]*/.exec(bytes.toString('latin1', from, from + MOST_DIGITS)) ?? [];
   return text === 'null' ? 'missing' : (pointsOfText(text) ?? 'invalid');
 }

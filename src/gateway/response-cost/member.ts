@@ -6,7 +6,7 @@ import {
   behindSpaces,
   CLOSE_OBJECT,
   COLON,
-  type Found,
+  type FoundPoints,
   isSpace,
   OPEN_OBJECT,
   pointsOfValue,
@@ -26,14 +26,14 @@ const NEAR_END = 1_024;
  *
  * @param scan where it is impossible, a member that is not near the end takes ten times as long
  */
-export function pointsIn(text: Buffer, pointer: JsonPointer, scan = keyScan()): Found {
+export function pointsIn(text: Buffer, pointer: JsonPointer, scan = keyScan()): FoundPoints {
   if (pointer.hasIndex) return pointsInParsed(text.toString(), pointer);
   const read = (bytes: Buffer) => new BackwardReader(bytes, pointer.keys).read();
   return read(text.subarray(-NEAR_END)) ?? pointsForwards(text, pointer, scan) ?? read(text) ?? 'missing';
 }
 
 /** The same for a short text. */
-export function pointsInParsed(text: string, pointer: JsonPointer): Found {
+export function pointsInParsed(text: string, pointer: JsonPointer): FoundPoints {
   let value: unknown;
   try {
     value = pointer.valueIn(JSON.parse(text));
@@ -57,10 +57,10 @@ class BackwardReader {
   readonly #bytes: Buffer;
   readonly #keys: readonly Buffer[];
   /** By depth: what the member of the open object came to. */
-  readonly #results: (Found | undefined)[] = [];
+  readonly #results: (FoundPoints | undefined)[] = [];
   #depth = 0;
   /** What the array or object came to whose beginning was read last; undefined if the value is a scalar. */
-  #closed: Found | undefined;
+  #closed: FoundPoints | undefined;
 
   constructor(bytes: Buffer, keys: readonly Buffer[]) {
     this.#bytes = bytes;
@@ -68,7 +68,7 @@ class BackwardReader {
   }
 
   /** @returns undefined if the member was not found, and the text begins before these bytes */
-  read(): Found | undefined {
+  read(): FoundPoints | undefined {
     const bytes = this.#bytes;
     let at = spacesBefore(bytes, bytes.length - 1);
     if (at >= 0 && bytes[at] !== CLOSE_OBJECT) return 'missing';
@@ -128,7 +128,7 @@ class BackwardReader {
     return start;
   }
 
-  #valueBehind(colonAt: number): Found {
+  #valueBehind(colonAt: number): FoundPoints {
     if (this.#depth < this.#keys.length) return this.#closed ?? 'missing';
     return pointsOfValue(this.#bytes, behindSpaces(this.#bytes, colonAt + 1));
   }

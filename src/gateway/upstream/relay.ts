@@ -23,7 +23,7 @@ import type { Store } from '../../store/store.ts';
 import type { PortDependencies, PortRequest } from '../entrance.ts';
 import { type ResponseCost, readCost } from '../response-cost/response-cost.ts';
 import { codeOf, isRepeatable, isUnsent, refusalOf, UPSTREAM_BUSY } from './failures.ts';
-import type { StreamedRequest, Upload } from './stalled-uploads.ts';
+import type { StreamedRequest, WatchedUpload } from './stalled-uploads.ts';
 import type { Guest, TurnedAway } from './turns/guest.ts';
 import type { Visit } from './turns/turns.ts';
 import type { Upstream } from './upstreams.ts';
@@ -40,7 +40,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
   readonly #store: Store;
   readonly traffic: Traffic;
   readonly payerId: string;
-  upload: Upload | undefined;
+  upload: WatchedUpload | undefined;
   #sentMs = 0;
   #visit: Visit | undefined;
   #request: UpstreamRequest;

@@ -12,7 +12,7 @@ export interface StreamedRequest {
   /** How much its client has sent; undefined if something else is waited for. */
   readonly awaitedBytes: number | undefined;
   /** Set while it is one of the uploads of an upstream. */
-  upload: Upload | undefined;
+  upload: WatchedUpload | undefined;
   /** Leaves the upstream at once. */
   giveWay(): void;
 }
@@ -21,7 +21,7 @@ export interface StreamedRequest {
 export class StalledUploads {
   readonly #turns: Turns;
   /** Not a map or a set, whose outgrown tables would keep past requests in memory (docs/decisions/0011). */
-  readonly #uploads: Upload[] = [];
+  readonly #uploads: WatchedUpload[] = [];
   #timer: NodeJS.Timeout | undefined;
 
   constructor(turns: Turns) {
@@ -29,7 +29,7 @@ export class StalledUploads {
   }
 
   add(request: StreamedRequest): void {
-    request.upload = new Upload(request, this.#uploads.length);
+    request.upload = new WatchedUpload(request, this.#uploads.length);
     this.#uploads.push(request.upload);
     this.#timer ??= setInterval(() => this.check(), CHECK_MS).unref();
   }
@@ -62,7 +62,7 @@ export class StalledUploads {
 }
 
 /** One upload, and how fast it arrives. It counts checks: after a pause of the whole process, its bytes have not been read yet. */
-export class Upload {
+export class WatchedUpload {
   readonly request: StreamedRequest;
   /** Among the uploads of its upstream. */
   place: number;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { jittered } from '../../domain/backoff.ts';
 import { pace } from '../../domain/pace.ts';
-import type { Hold, Outbox } from '../../store/outbox.ts';
+import type { Outbox, ReceiverHold } from '../../store/outbox.ts';
 import type { Changes } from '../log/changes.ts';
 import { quietly } from '../log/process-output.ts';
 import {
@@ -56,7 +56,7 @@ export class Deliveries {
   #repeats = 0;
   /** Calls that begin once their message is kept. */
   #reserved = 0;
-  #hold: Hold | undefined;
+  #hold: ReceiverHold | undefined;
   #isLooking = false;
   #isClosing = false;
   #timer: NodeJS.Timeout | undefined;
@@ -127,7 +127,7 @@ export class Deliveries {
     this.#lookLater();
   }
 
-  #noteHold(hold: Hold | undefined): void {
+  #noteHold(hold: ReceiverHold | undefined): void {
     if (hold === 'gone' && this.#hold !== 'gone')
       this.#parts.log.error('the webhook answered 410: nothing is sent until its url or its secret changes');
     this.#hold = hold;

@@ -4,7 +4,7 @@ import { andThen } from '../../domain/awaitable.ts';
 import { pace } from '../../domain/pace.ts';
 import { type Filling, fillingOf } from '../../stages/buckets/payer-bucket.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
-import type { Claim, Claims } from '../../store/shared-store.ts';
+import type { Claim, SharedClaims } from '../../store/shared-store.ts';
 import type { Settled } from '../../store/store.ts';
 import { quietly } from '../log/process-output.ts';
 import type { Deliveries, NotificationObserver } from './deliveries.ts';
@@ -23,7 +23,7 @@ const RETRY_MS = 10_000;
 
 interface NotificationParts {
   /** Undefined where no other replica shares the store. */
-  readonly claims: Claims | undefined;
+  readonly claims: SharedClaims | undefined;
   /** Undefined without a webhook. */
   readonly deliveries: Deliveries | undefined;
   readonly observer: NotificationObserver;

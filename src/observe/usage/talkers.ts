@@ -10,14 +10,14 @@ import { SERIES_SLICES, WINDOWS, type Window } from './windows.ts';
 /** The scopes whose owners are ranked, and their names in a document. */
 const RANKED = ['accounts', 'organizations'] as const;
 
-export type Ranked = (typeof RANKED)[number];
+export type RankedScope = (typeof RANKED)[number];
 
 /** What one replica publishes. */
-export type Summary = Readonly<Record<Window, Readonly<Record<Ranked, Extract>>>> & {
+export type Summary = Readonly<Record<Window, Readonly<Record<RankedScope, Extract>>>> & {
   /** The Organizations of the Accounts. A replica of an earlier version does not publish it. */
   readonly organizationOf?: Readonly<Record<string, string>>;
   /** The last ten minutes of the first owners of each ranking. A replica of an earlier version does not publish them. */
-  readonly trends?: Readonly<Record<Ranked, Trends>>;
+  readonly trends?: Readonly<Record<RankedScope, Trends>>;
 };
 
 /** Per ten seconds, oldest first, by what is ranked and by owner; without the idle time before. */
@@ -27,14 +27,14 @@ type Trends = Readonly<Record<keyof Counts, Readonly<Record<string, readonly num
 const TRENDS = 10;
 
 /** The rankings of some replicas. */
-export interface Top extends Readonly<Record<Ranked, Rankings>> {
+export interface Top extends Readonly<Record<RankedScope, Rankings>> {
   readonly window: Window;
   readonly replicas: number;
 }
 
 /** Ranks the Accounts and Organizations of this replica's requests, in bounded memory. */
 export class Talkers {
-  readonly #histories: Readonly<Record<Ranked, History>> = {
+  readonly #histories: Readonly<Record<RankedScope, History>> = {
     accounts: new History(),
     organizations: new History(),
   };
@@ -50,7 +50,7 @@ export class Talkers {
   async summary(nowMs: number): Promise<Summary> {
     this.#batch.flush();
     const organizationOf: Record<string, string> = {};
-    const part = async (ranked: Ranked, window: Window) => {
+    const part = async (ranked: RankedScope, window: Window) => {
       await setImmediate();
       const sketch = this.#histories[ranked].sum(window, nowMs);
       const extracted = extractOf(sketch);
@@ -76,7 +76,7 @@ export class Talkers {
     return { ...windows, organizationOf, trends };
   }
 
-  async #trendsOf(ranked: Ranked, windows: Pick<Summary, Window>, nowMs: number): Promise<Trends> {
+  async #trendsOf(ranked: RankedScope, windows: Pick<Summary, Window>, nowMs: number): Promise<Trends> {
     await setImmediate();
     const rankings = WINDOWS.map((window) => rankingsOf([windows[window][ranked]]));
     const trendsOf = (by: keyof Rankings, count: keyof Counts) => {
@@ -102,7 +102,7 @@ export class Talkers {
 
 /** The rankings over all replicas. */
 export function rank(summaries: readonly Summary[], window: Window): Top {
-  const rankings = (ranked: Ranked): Rankings => {
+  const rankings = (ranked: RankedScope): Rankings => {
     const { byPoints, byRequests, byRefused } = rankingsOf(
       summaries.map((summary) => summary[window][ranked]),
     );
@@ -129,7 +129,7 @@ function organizationOf(id: string, summaries: readonly Summary[]) {
 }
 
 /** The sum of the trends that the replicas publish. Trends of two replicas begin up to ten seconds apart. */
-function trendOf(id: string, ranked: Ranked, count: keyof Counts, summaries: readonly Summary[]) {
+function trendOf(id: string, ranked: RankedScope, count: keyof Counts, summaries: readonly Summary[]) {
   const trends = summaries.flatMap(({ trends: of }) => {
     const known = of?.[ranked][count];
     return known !== undefined && Object.hasOwn(known, id) ? [known[id] ?? []] : [];

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { RecordedChange } from '../../admin/history/change.ts';
-import { History } from '../../admin/history/history.ts';
+import { ChangeHistory } from '../../admin/history/history.ts';
 import { ReplicaWatch } from '../../admin/history/replica-watch.ts';
 import { version } from '../../config/package.ts';
 import { counted, shownTime } from '../../domain/shown.ts';
@@ -18,7 +18,7 @@ const CERTIFICATES_MS = 3_600_000;
 export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) {
   const shared = sharing.store;
   const nowMs = () => clock.nowMs();
-  const history = new History(shared, nowMs);
+  const history = new ChangeHistory(shared, nowMs);
   const [name, instance] = [hostname(), randomUUID()];
   changes.onNoticed = (change, isExact) =>
     history.add(isExact ? change : { ...change, replica: name, noticedBy: instance });
@@ -64,7 +64,11 @@ function short(sha: string): string {
 type Files = 'limits' | 'operations';
 
 /** Adds a change of the version or of files, unless it is listed: the last replica that joined had others. */
-async function addDeploy(history: History, files: Readonly<Record<Files, string>>, add: Add): Promise<void> {
+async function addDeploy(
+  history: ChangeHistory,
+  files: Readonly<Record<Files, string>>,
+  add: Add,
+): Promise<void> {
   const { changes } = await history.read();
   const last = changes.findIndex(({ kind }) => kind === 'replica.joined');
   const [, before, limits, operations] = JOINED.exec(changes[last]?.text ?? '') ?? [];
@@ -81,7 +85,7 @@ async function addDeploy(history: History, files: Readonly<Record<Files, string>
 const JOINED = /^version ([^ ,]+)(?:, limits ([^ ,]+), operations ([^ ,]+))?$/;
 
 /** Adds the certificates that end soon, once each. */
-async function addEnding(history: History, ends: ReadonlyMap<string, number>, add: Add): Promise<void> {
+async function addEnding(history: ChangeHistory, ends: ReadonlyMap<string, number>, add: Add): Promise<void> {
   const soon = [...ends].filter(([, endMs]) => endMs - Date.now() < ENDING_MS);
   if (soon.length === 0) return;
   const { changes, isWhole } = await history.read();

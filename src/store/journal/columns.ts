@@ -1,7 +1,7 @@
 /** Sums as the arrays of one statement. */
 import { createHash } from 'node:crypto';
 import type { RecordedLimit } from '../store.ts';
-import type { Sum } from './sums.ts';
+import type { RecordedSum } from './sums.ts';
 
 const SECONDS_PER_MINUTE = 60;
 /** Parts of a window whose points are put back together, as of the end of the last minute with points: as exact as the counter. */
@@ -15,7 +15,7 @@ const LONGEST_BYTES = 256;
  *
  * @param sums the sums of one minute and operation follow each other, as `PendingSums.take` returns them
  */
-export function columnsOf(sums: readonly Sum[]): readonly string[] {
+export function columnsOf(sums: readonly RecordedSum[]): readonly string[] {
   const groups = new Groups();
   const numbers = sums.map((sum) => groups.numberOf(sum));
   return [
@@ -40,7 +40,7 @@ class Groups {
   #count = 0;
 
   /** The number of a sum's group, from 1. */
-  numberOf({ record, operation, minute }: Sum): number {
+  numberOf({ record, operation, minute }: RecordedSum): number {
     if (minute !== this.#minute || operation !== this.#operation) {
       [this.#minute, this.#operation, this.#numbers] = [minute, operation, new Map()];
     }

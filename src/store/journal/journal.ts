@@ -2,12 +2,12 @@ import { setTimeout } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { RecordedBucket } from '../store.ts';
-import { PendingSums, type Recorded, type Sum } from './sums.ts';
+import { PendingSums, type Recorded, type RecordedSum } from './sums.ts';
 
 /** Where sums are written. */
 export interface JournalDatabase {
   /** Writes a batch once, however often it is called with this replica and sequence. */
-  write(replica: string, sequence: number, sums: readonly Sum[]): Promise<void>;
+  write(replica: string, sequence: number, sums: readonly RecordedSum[]): Promise<void>;
   /** Drops what nobody needs. */
   tidy(): Promise<void>;
   close(): Promise<void>;
@@ -33,7 +33,7 @@ export interface JournalSettings {
 /** A batch that is written whole or not at all. */
 interface Batch {
   readonly sequence: number;
-  readonly sums: readonly Sum[];
+  readonly sums: readonly RecordedSum[];
 }
 
 const US_PER_MINUTE = 60 * US_PER_SECOND;
@@ -190,6 +190,6 @@ export class Journal {
   }
 }
 
-function pointsOf(sums: readonly Sum[]): number {
+function pointsOf(sums: readonly RecordedSum[]): number {
   return sums.reduce((points, sum) => points + sum.points, 0);
 }

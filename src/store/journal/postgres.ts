@@ -11,7 +11,7 @@ import {
   PAST,
   WRITE,
 } from './statements.ts';
-import type { Sum } from './sums.ts';
+import type { RecordedSum } from './sums.ts';
 
 /** Points, requests and refusals of one day, by one operation and one limit. */
 export interface DaySum {
@@ -79,7 +79,7 @@ export class PostgresJournal {
    *
    * @throws Error of PostgreSQL or of the connection; then the batch may have been written
    */
-  async write(replica: string, sequence: number, sums: readonly Sum[]): Promise<void> {
+  async write(replica: string, sequence: number, sums: readonly RecordedSum[]): Promise<void> {
     await this.#migrate();
     await this.#pool.query({
       name: 'weir-journal-write',

@@ -1,7 +1,7 @@
 import type { RecordedBucket } from '../store.ts';
 
 /** What one operation did to one bucket within a minute. */
-export interface Sum extends RecordedBucket {
+export interface RecordedSum extends RecordedBucket {
   readonly operation: string;
   /** Minutes since 1970. */
   readonly minute: number;
@@ -17,7 +17,7 @@ export interface Sum extends RecordedBucket {
 export type Recorded = 'admitted' | 'refused' | 'settled';
 
 /** The sums of one minute, by the operation and the bucket's key. There are few operations, and many buckets. */
-type Minute = Map<string, Map<string, Sum>>;
+type Minute = Map<string, Map<string, RecordedSum>>;
 
 /** About 60 MB. */
 const MOST_SUMS = 300_000;
@@ -57,8 +57,8 @@ export class PendingSums {
   }
 
   /** Takes out the oldest sums, at most so many. */
-  take(most: number): readonly Sum[] {
-    const taken: Sum[] = [];
+  take(most: number): readonly RecordedSum[] {
+    const taken: RecordedSum[] = [];
     for (const [minute, sums] of this.#minutes) {
       for (const byKey of sums.values())
         for (const [key, sum] of byKey) {
@@ -72,7 +72,7 @@ export class PendingSums {
     return taken;
   }
 
-  #find(bucket: RecordedBucket, operation: string, minute: number): Sum | undefined {
+  #find(bucket: RecordedBucket, operation: string, minute: number): RecordedSum | undefined {
     const found = this.#get(bucket, operation, minute);
     if (found !== undefined) return found;
     if (this.#size >= this.#most) this.#joinHours();
@@ -80,11 +80,11 @@ export class PendingSums {
     return this.#get(bucket, operation, lastOfHour(minute));
   }
 
-  #get({ key }: RecordedBucket, operation: string, minute: number): Sum | undefined {
+  #get({ key }: RecordedBucket, operation: string, minute: number): RecordedSum | undefined {
     return this.#minutes.get(minute)?.get(operation)?.get(key);
   }
 
-  #make(bucket: RecordedBucket, operation: string, minute: number): Sum {
+  #make(bucket: RecordedBucket, operation: string, minute: number): RecordedSum {
     let sums = this.#minutes.get(minute);
     if (sums === undefined) {
       sums = new Map();

@@ -6,7 +6,7 @@ import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import { calendarOf } from '../../../src/domain/limits/calendar.ts';
 import { Journal } from '../../../src/store/journal/journal.ts';
 import { PostgresJournal } from '../../../src/store/journal/postgres.ts';
-import { PendingSums, type Sum } from '../../../src/store/journal/sums.ts';
+import { PendingSums, type RecordedSum } from '../../../src/store/journal/sums.ts';
 import { bucketKey } from '../../../src/store/keys.ts';
 import { recordedLimit } from '../../../src/store/store.ts';
 
@@ -27,7 +27,7 @@ const bucketOf = (owner: string) => {
   return { key: bucketKey('weir', owner, LIMIT.name, owner), record: LIMIT, owner };
 };
 
-const sumOf = (owner: string, points: number, minute = MINUTE): Sum => {
+const sumOf = (owner: string, points: number, minute = MINUTE): RecordedSum => {
   return { ...bucketOf(owner), operation: 'listPayees', minute, points, requests: 1, refused: 0 };
 };
 

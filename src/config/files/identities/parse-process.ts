@@ -2,7 +2,7 @@
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { type Identities, parseIdentities } from './parse.ts';
-import { type Slice, SlicedIdentities, type Task } from './slices.ts';
+import { type IdentitiesTask, type Slice, SlicedIdentities } from './slices.ts';
 
 /** A text of this length or less is parsed in less time than a process takes to start. */
 const SMALL_CHARACTERS = 262_144;
@@ -36,7 +36,7 @@ export async function parseIdentitiesApart(text: string, file: string): Promise<
       child.once('exit', (code, signal) =>
         fail(`ended before it finished (${signal ?? `exit code ${code}`})`),
       );
-      child.send({ text, file } satisfies Task);
+      child.send({ text, file } satisfies IdentitiesTask);
     });
   } finally {
     child.kill();

@@ -5,7 +5,7 @@ import { ConfigError, type Problem, problemsOf } from '../../problem.ts';
 import { type Identities, NOBODY, parseIdentities, sharing } from './parse.ts';
 
 /** To the process. */
-export interface Task {
+export interface IdentitiesTask {
   readonly text: string;
   /** The name of the file, for messages. */
   readonly file: string;
@@ -33,7 +33,7 @@ export type Slice =
 const ENTRIES = 500;
 
 /** The parsed file in slices. */
-export function* slicesOf({ text, file }: Task): Generator<Slice> {
+export function* slicesOf({ text, file }: IdentitiesTask): Generator<Slice> {
   const parsed = parsedOrProblems(text, file);
   if ('problems' in parsed) return yield parsed;
   const { accounts, principals, tokens } = parsed;

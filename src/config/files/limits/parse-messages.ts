@@ -12,7 +12,7 @@ export type Job =
   | { readonly kind: 'overrides'; readonly text: string; readonly file: string; readonly named: Named };
 
 /** To the thread, which posts `'sent'` when the whole result is on the port. */
-export interface Task {
+export interface LimitsTask {
   readonly job: Job | { readonly kind: 'line'; readonly text: string; readonly path: readonly string[] };
   /** Receives the result. */
   readonly port: MessagePort;

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import { lineOfPath } from '../../reader/yaml-text.ts';
-import { type Job, type Parsed, parseJob, receiveParsed, type Task } from './parse-messages.ts';
+import { type Job, type LimitsTask, type Parsed, parseJob, receiveParsed } from './parse-messages.ts';
 
 /** A text of this length or less is parsed in a few milliseconds, which is less than a thread takes to start. */
 export const SMALL_CHARACTERS = 32_768;
@@ -40,19 +40,19 @@ class ParseThread {
   #last: Promise<unknown> = Promise.resolve();
 
   /** Does one job at a time. Rejects if the thread fails; the next job gets a new thread. */
-  run<T>(job: Task['job'], receive: (port: MessagePort) => Promise<T>): Promise<T> {
+  run<T>(job: LimitsTask['job'], receive: (port: MessagePort) => Promise<T>): Promise<T> {
     const result = this.#last.then(() => this.#run(job, receive));
     this.#last = result.catch(() => undefined);
     return result;
   }
 
-  async #run<T>(job: Task['job'], receive: (port: MessagePort) => Promise<T>): Promise<T> {
+  async #run<T>(job: LimitsTask['job'], receive: (port: MessagePort) => Promise<T>): Promise<T> {
     this.#worker ??= this.#start();
     const worker = this.#worker;
     const { port1, port2 } = new MessageChannel();
     worker.ref();
     try {
-      worker.postMessage({ job, port: port2 } satisfies Task, [port2]);
+      worker.postMessage({ job, port: port2 } satisfies LimitsTask, [port2]);
       await once(worker, 'message');
       return await receive(port1);
     } finally {

@@ -1,5 +1,5 @@
 import type { ShownBlock } from '../../../admin/facts/block-api.ts';
-import { ApiError, ask } from '../api.ts';
+import { AdminApiError, ask } from '../api.ts';
 import { type OwnerView, poll } from '../owner.ts';
 import { byId, element, setText } from '../widgets/dom.ts';
 import { blockLines } from './block-owner.ts';
@@ -35,7 +35,7 @@ export function openRange(id: string): OwnerView {
       blocks.node.hidden = false;
       problem.hidden = true;
     } catch (error) {
-      setText(problem, error instanceof ApiError ? error.message : 'The gateway does not answer.');
+      setText(problem, error instanceof AdminApiError ? error.message : 'The gateway does not answer.');
       problem.hidden = false;
     }
   });

@@ -1,4 +1,4 @@
-import { ApiError, ask, hasToken, keepToken } from '../api.ts';
+import { AdminApiError, ask, hasToken, keepToken } from '../api.ts';
 import { byId, element, setText } from '../widgets/dom.ts';
 import { textInput } from '../widgets/inputs.ts';
 
@@ -128,7 +128,7 @@ function openDialog(title: string, content: readonly Node[], confirmation: Confi
       dialog.close();
     } catch (error) {
       problem.hidden = false;
-      problem.textContent = error instanceof ApiError ? error.message : 'The gateway does not answer.';
+      problem.textContent = error instanceof AdminApiError ? error.message : 'The gateway does not answer.';
     }
     submit.disabled = false;
   });

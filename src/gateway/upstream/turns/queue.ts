@@ -1,7 +1,7 @@
 /** Who waits for an upstream. What runs without a queue is in turns.ts. */
 import { TRAFFICS, type Traffic } from '../../../domain/operation.ts';
 import { Chain, Link, Ranked, Ranking } from './ranking.ts';
-import type { Group, Payer, Visit } from './turns.ts';
+import type { Group, QueuedPayer, Visit } from './turns.ts';
 
 /** How far one look into the queue goes. */
 const MOST_STEPS = 1_000;
@@ -15,14 +15,14 @@ export interface VisitEntries {
 /** The waiting requests of a payer, and its places among the payers that wait. */
 export interface PayerEntries {
   readonly visits: Chain<Visit>;
-  readonly byPresent: Ranked<Payer>;
-  readonly byWaiting: Ranked<Payer>;
+  readonly byPresent: Ranked<QueuedPayer>;
+  readonly byWaiting: Ranked<QueuedPayer>;
 }
 
 /** The payers of one kind of traffic that wait, by their requests at the upstream and by their requests that wait. */
 interface Rankings {
-  readonly byPresent: Ranking<Payer>;
-  readonly byWaiting: Ranking<Payer>;
+  readonly byPresent: Ranking<QueuedPayer>;
+  readonly byWaiting: Ranking<QueuedPayer>;
 }
 
 /** The requests that wait. Every operation takes constant time, however many payers there are. */
@@ -42,7 +42,7 @@ export class Queue {
 
   /** The first requests of the payers that have waited for the longest time, among the oldest thousand requests. */
   oldestOfEach(most: number): readonly Visit[] {
-    const found = new Map<Payer, Visit>();
+    const found = new Map<QueuedPayer, Visit>();
     let link = this.#arrivals.first;
     for (let steps = 0; link !== undefined && found.size < most && steps < MOST_STEPS; steps++) {
       if (!found.has(link.value.payer)) found.set(link.value.payer, link.value);
@@ -73,7 +73,7 @@ export class Queue {
   }
 
   /** To be called when the number of a payer's requests has changed. */
-  rank({ group, entries, present, waiting }: Payer): void {
+  rank({ group, entries, present, waiting }: QueuedPayer): void {
     if (entries === undefined) return;
     const { byPresent, byWaiting } = this.#rankings[group.traffic];
     if (waiting > 0) {
@@ -86,8 +86,8 @@ export class Queue {
   }
 
   /** The payer whose turn is next, of the groups that have a place. */
-  first(groups: Readonly<Record<Traffic, Group>>): Payer | undefined {
-    let best: Payer | undefined;
+  first(groups: Readonly<Record<Traffic, Group>>): QueuedPayer | undefined {
+    let best: QueuedPayer | undefined;
     for (const traffic of TRAFFICS) {
       if (!groups[traffic].hasPlace) continue;
       const payer = this.#rankings[traffic].byPresent.lowest?.value;
@@ -108,7 +108,7 @@ export class Queue {
 }
 
 /** Whether one payer has its turn before another. */
-function isBefore(one: Payer, other: Payer): boolean {
+function isBefore(one: QueuedPayer, other: QueuedPayer): boolean {
   if (one.present !== other.present) return one.present < other.present;
   return (one.entries?.byPresent.order ?? 0) < (other.entries?.byPresent.order ?? 0);
 }

@@ -168,7 +168,7 @@ export class Turns {
    *
    * @param payer undefined if it has no other request
    */
-  #hasRoom(group: Group, payer: Payer | undefined): boolean {
+  #hasRoom(group: Group, payer: QueuedPayer | undefined): boolean {
     const { maxPresent, maxWaiting } = group.limits;
     if (maxWaiting === 0) return group.present + group.waiting < maxPresent;
     const waiting = payer?.waiting ?? 0;
@@ -285,7 +285,7 @@ export class Turns {
 /** One request, while it waits for an upstream or is there. */
 export class Visit {
   readonly guest: Guest;
-  readonly payer: Payer;
+  readonly payer: QueuedPayer;
   readonly sinceMs: number;
   state: 'waiting' | 'present' | 'over' = 'waiting';
   /** Whether its place is one of those for payers below their fair share. */
@@ -293,7 +293,7 @@ export class Visit {
   /** Undefined if it has not waited. */
   entries: VisitEntries | undefined = undefined;
 
-  constructor(guest: Guest, payer: Payer, sinceMs: number) {
+  constructor(guest: Guest, payer: QueuedPayer, sinceMs: number) {
     this.guest = guest;
     this.payer = payer;
     this.sinceMs = sinceMs;
@@ -301,7 +301,7 @@ export class Visit {
 }
 
 /** An Account or a client's address. */
-export class Payer {
+export class QueuedPayer {
   readonly group: Group;
   readonly id: string;
   /** Its requests at the upstream. */
@@ -318,7 +318,7 @@ export class Payer {
 }
 
 /** Whether it has no request at the upstream and none that waits. */
-function isIdle({ present, waiting }: Payer): boolean {
+function isIdle({ present, waiting }: QueuedPayer): boolean {
   return present === 0 && waiting === 0;
 }
 
@@ -332,7 +332,7 @@ export class Group {
   /** Those that have requests. */
   payers = 0;
   /** With idle ones. They are not deleted one by one, because the map's old tables would stay in memory (docs/decisions/0011). */
-  #known = new Map<string, Payer>();
+  #known = new Map<string, QueuedPayer>();
   present = 0;
   waiting = 0;
   /** Tunnels of its requests, waiting ones included. */
@@ -353,12 +353,12 @@ export class Group {
     this.#maxRequests = partOf(places, this.limits.percent);
   }
 
-  find(id: string): Payer | undefined {
+  find(id: string): QueuedPayer | undefined {
     return this.#known.get(id);
   }
 
-  add(id: string): Payer {
-    const payer = new Payer(this, id);
+  add(id: string): QueuedPayer {
+    const payer = new QueuedPayer(this, id);
     this.#known.set(id, payer);
     return payer;
   }

@@ -1,6 +1,6 @@
 import { pace } from '../../../domain/pace.ts';
 import { bucketKey } from '../../keys.ts';
-import type { Agreement, Claim, Claims, Presence, SharedStore } from '../../shared-store.ts';
+import type { Agreement, Claim, Presence, SharedClaims, SharedStore } from '../../shared-store.ts';
 import type { RemoteStoreSettings } from '../connection/redis-options.ts';
 import { openArchive } from './archive.ts';
 import { openBoard } from './board.ts';
@@ -73,7 +73,7 @@ function openPresence(
 }
 
 /** Opens the claims of the replicas with this key prefix. Each is a key that only its first writer gets. */
-function openClaims(shared: SharedLink, keyPrefix: string): Claims {
+function openClaims(shared: SharedLink, keyPrefix: string): SharedClaims {
   const link = shared.use();
   // Names of buckets have no point, so that no bucket has this key.
   const keyOf = ({ tag, name, owner }: Claim) => bucketKey(keyPrefix, tag, name, owner);

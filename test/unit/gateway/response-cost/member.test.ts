@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { JsonPointer } from '../../../../src/domain/settlement/json-pointer.ts';
-import type { Found } from '../../../../src/gateway/response-cost/json-bytes.ts';
+import type { FoundPoints } from '../../../../src/gateway/response-cost/json-bytes.ts';
 import { keyScan } from '../../../../src/gateway/response-cost/key-scan.ts';
 import { pointsIn, pointsInParsed } from '../../../../src/gateway/response-cost/member.ts';
 
@@ -29,10 +29,10 @@ const machines = [
 ];
 
 describe.each(machines)('the points of a member, on a machine $machine,', ({ scan }) => {
-  const find = (text: string, pointer: string): Found =>
+  const find = (text: string, pointer: string): FoundPoints =>
     pointsIn(Buffer.from(text), new JsonPointer(pointer), scan);
 
-  test.each<[string, string, Found]>([
+  test.each<[string, string, FoundPoints]>([
     ['{"usage":{"total_tokens":812}}', '/usage/total_tokens', 812],
     [' {"usage" : {"total_tokens" : 812 } , "id":"x"} \r\n', '/usage/total_tokens', 812],
     ['{"a":{"usage":{"total_tokens":5}}}', '/usage/total_tokens', 'missing'],
@@ -110,7 +110,7 @@ describe.each(machines)('the points of a member, on a machine $machine,', ({ sca
     );
   });
 
-  test.each<[string, string, Found]>([
+  test.each<[string, string, FoundPoints]>([
     ['{"usage":{"n":1},"x":"…"}', '/usage/n', 1],
     ['{ "id": "a", "usage" : { "n" : 1 } , "x":"…"}', '/usage/n', 1],
     ['{"usage":{"n":1,"m":"}"},"x":"…"}', '/usage/n', 1],
@@ -145,7 +145,7 @@ describe.each(machines)('the points of a member, on a machine $machine,', ({ sca
 
   const words = Array.from({ length: 1_000 }, (_, index) => ({ index, n: 3 }));
   const numbers = Object.fromEntries(words.map(({ index }) => [`_${index}`, index]));
-  test.each<[string, object, Found]>([
+  test.each<[string, object, FoundPoints]>([
     ['before many objects', { n: 1, words }, 1],
     ['behind many objects', { words, n: 1 }, 1],
     ['among many objects', { words, n: 1, behind: words }, 1],

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import {
   StalledUploads,
   type StreamedRequest,
-  type Upload,
+  type WatchedUpload,
 } from '../../../../src/gateway/upstream/stalled-uploads.ts';
 import type { Guest } from '../../../../src/gateway/upstream/turns/guest.ts';
 import { Turns, type Visit } from '../../../../src/gateway/upstream/turns/turns.ts';
@@ -45,7 +45,7 @@ class Request implements StreamedRequest, Guest {
   readonly payerId: string;
   readonly #turns: Turns;
   visit: Visit | undefined;
-  upload: Upload | undefined;
+  upload: WatchedUpload | undefined;
   awaitedBytes: number | undefined = 0;
   hasGivenWay = false;
 
