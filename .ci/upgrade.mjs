@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -13,11 +13,11 @@ import { join, resolve } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { loadAll } from 'js-yaml';
 
-/** 0.1.0 with the script that joined every charge of a slot; 0.2.0 and 0.3.0 as they were released. */
+const RELEASES = JSON.parse(readFileSync(new URL('releases.json', import.meta.url), 'utf8'));
+/** 0.1.0 with the script that joined every charge of a slot; the others as they were released. */
 const EARLIER = [
   { name: '0.1.0', commit: '0e98de86f1b203475d2bc41aab54a0c4e59e0ae0' },
-  { name: '0.2.0', commit: 'c42fc98be77b6d82790696a10ed94cf401d9925f' },
-  { name: '0.3.0', commit: 'f81116bf982e26151e0fc4fef473d0f3dcb2710d' },
+  ...Object.entries(RELEASES).map(([name, commit]) => ({ name, commit })),
 ];
 
 const LIMIT = 100;

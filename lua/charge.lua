@@ -356,6 +356,7 @@ local periodTerms = hasPeriods and firstText + 1 < #ARGV and {}
 for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   local asked = terms[ARGV[text]]
   if ARGV[text] == '' then
+    -- A decision of periods alone.
     asked = {}
   elseif not asked then
     local count = 0

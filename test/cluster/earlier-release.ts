@@ -1,20 +1,25 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** As they were released. */
-const COMMITS = {
-  '0.2.0': 'c42fc98be77b6d82790696a10ed94cf401d9925f',
-  '0.3.0': 'f81116bf982e26151e0fc4fef473d0f3dcb2710d',
-};
-const VERSION = process.env.WEIR_TEST_EARLIER === '0.2.0' ? '0.2.0' : '0.3.0';
-const COMMIT = COMMITS[VERSION];
+/** The commits of released versions, the last one at the end. */
+const RELEASES: Readonly<Record<string, string>> = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../.ci/releases.json'), 'utf8'),
+);
+const VERSION = process.env.WEIR_TEST_EARLIER ?? Object.keys(RELEASES).at(-1) ?? '';
+const COMMIT = commitOf(VERSION);
 
 export const EARLIER = {
   version: VERSION,
   image: process.env.WEIR_TEST_EARLIER_IMAGE ?? `registry.example.com/weir:${VERSION}`,
 } as const;
+
+function commitOf(version: string): string {
+  const commit = RELEASES[version];
+  if (commit !== undefined) return commit;
+  throw new Error(`WEIR_TEST_EARLIER=${version} is not one of ${Object.keys(RELEASES).join(', ')}`);
+}
 
 /** Whether this clone has the release in its history; prints a sentence if not. */
 export function isInHistory(): boolean {

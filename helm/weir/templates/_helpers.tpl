@@ -166,15 +166,19 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- ternary (int .Values.autoscaling.minReplicas) (int (include "weir.replicas" .)) .Values.autoscaling.enabled -}}
 {{- end -}}
 
+{{/* "yes" if there is a PodDisruptionBudget: of a single pod, it would only keep its node from being drained. */}}
+{{- define "weir.hasDisruptionBudget" -}}
+{{- if and .Values.podDisruptionBudget.enabled (gt (int (include "weir.leastReplicas" .)) 1) -}}yes{{- end -}}
+{{- end -}}
+
 {{/* "yes" if the PodDisruptionBudget lets no pod be evicted while no more of them run. */}}
 {{- define "weir.blocksDrains" -}}
 {{- $budget := .Values.podDisruptionBudget -}}
-{{- $least := int (include "weir.leastReplicas" .) -}}
 {{- $kept := toString $budget.minAvailable -}}
-{{- if and $budget.enabled (gt $least 1) -}}
+{{- if eq (include "weir.hasDisruptionBudget" .) "yes" -}}
 {{- if kindIs "invalid" $budget.minAvailable -}}
 {{- if has (toString $budget.maxUnavailable) (list "0" "0%") -}}yes{{- end -}}
-{{- else if or (eq $kept "100%") (and (not (hasSuffix "%" $kept)) (ge (int $kept) $least)) -}}yes
+{{- else if or (eq $kept "100%") (and (not (hasSuffix "%" $kept)) (ge (int $kept) (int (include "weir.leastReplicas" .)))) -}}yes
 {{- end -}}
 {{- end -}}
 {{- end -}}

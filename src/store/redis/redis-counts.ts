@@ -110,7 +110,7 @@ export class RedisCounts implements JournaledCounts {
   ): Promise<Recovered> {
     const calls: (string | number)[][] = [];
     for (const { keys, texts } of this.#groupsOf(counts, groups)) {
-      const mark = this.#marks.keyOf(this.#marks.groupOf(keys[0] ?? ''));
+      const mark = this.#markOf(keys);
       for (let start = 0; start < keys.length; start += KEYS_PER_CALL) {
         const some = keys.slice(start, start + KEYS_PER_CALL);
         calls.push([
@@ -143,10 +143,15 @@ export class RedisCounts implements JournaledCounts {
   ): Promise<void> {
     const calls: Promise<unknown>[] = [];
     for (const some of this.#groupsOf({ keys, texts: [] }, groups)) {
-      const key = `${this.#marks.keyOf(this.#marks.groupOf(some.keys[0] ?? ''))}:${recovery}`;
+      const key = `${this.#markOf(some.keys)}:${recovery}`;
       calls.push(client.sadd(key, ...some.keys), client.pexpire(key, FIRST_MS));
     }
     await Promise.allSettled(calls);
+  }
+
+  /** The key of the mark of buckets of one group. */
+  #markOf(keys: readonly string[]): string {
+    return this.#marks.keyOf(this.#marks.groupOf(keys[0] ?? ''));
   }
 
   /** The counts of these groups, one after another. */
