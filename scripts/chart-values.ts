@@ -1,10 +1,10 @@
 import { type TProperties, type TSchema, Type } from 'typebox';
-import { identitiesSchema } from '../src/config/files/identities/parse.ts';
-import { anyLimit, limitsSchema, ROW_NAME } from '../src/config/files/limits/schema.ts';
+import { identitiesSchema } from '../src/config/files/identities/parse-identities.ts';
+import { anyLimit, limitsSchema, ROW_NAME } from '../src/config/files/limits/limits-schema.ts';
 import { asNode, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
 import { closed } from '../src/config/settings/section.ts';
 import { settingsSchema } from '../src/config/settings/settings.ts';
-import { storeSchema } from '../src/config/settings/store.ts';
+import { storeSchema } from '../src/config/settings/store-settings.ts';
 import { dataKey, deployment, objectName, resources } from './chart-deployment.ts';
 
 /** The value, or an empty string, which charts use for text that is not set. */

@@ -1,5 +1,5 @@
-import { identitiesSchema } from '../src/config/files/identities/parse.ts';
-import { limitsSchema } from '../src/config/files/limits/schema.ts';
+import { identitiesSchema } from '../src/config/files/identities/parse-identities.ts';
+import { limitsSchema } from '../src/config/files/limits/limits-schema.ts';
 import { asNode, type SchemaNode } from '../src/config/reader/schema-node.ts';
 import { settingsSchema } from '../src/config/settings/settings.ts';
 import { type Row, rowsOf } from './rows.ts';

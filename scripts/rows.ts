@@ -1,6 +1,6 @@
 import { variableName } from '../src/config/reader/environment.ts';
-import { expected, listed } from '../src/config/reader/messages.ts';
 import { isMapping, kindOf, type SchemaNode } from '../src/config/reader/schema-node.ts';
+import { expected, listed } from '../src/config/reader/value-messages.ts';
 
 /** One setting, as the reference shows it. */
 export interface Row {

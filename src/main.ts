@@ -2,7 +2,7 @@
 /** The `weir` command. Each of its commands is loaded when it is run. */
 import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
-import { limitCommand } from './commands/limit/command.ts';
+import { limitCommand } from './commands/limit/limit-command.ts';
 import {
   FORMATS,
   ID_ARGUMENT,
@@ -12,9 +12,9 @@ import {
   withSettings,
 } from './commands/options.ts';
 import { printError } from './commands/print.ts';
-import { replayCommand } from './commands/replay/command.ts';
+import { replayCommand } from './commands/replay/replay-command.ts';
 import type { RevokeOptions } from './commands/revoke.ts';
-import { errorLines, writeSafely } from './commands/terminal/messages.ts';
+import { errorLines, writeSafely } from './commands/terminal/error-lines.ts';
 import { description, version } from './config/package.ts';
 import { readUrl, withOverrides } from './process/overrides.ts';
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { sharedRedisUrl } from './fixtures/redis-url.ts';
@@ -225,13 +225,16 @@ describe('the structure of the source', () => {
     expect(foreign.map(({ from, to }) => `${from} imports ${to}`)).toEqual([]);
   });
 
-  test('gives no two types that are exported one name', () => {
+  test('gives no two files, and no two types that are exported, one name', () => {
     const places = new Map<string, string[]>();
-    for (const file of files.filter((one) => one.startsWith('src/')))
+    const add = (name: string, file: string) => places.set(name, [...(places.get(name) ?? []), file]);
+    for (const file of files.filter((one) => one.startsWith('src/'))) {
+      add(basename(file), file);
       for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(
         /^export (?:interface|type|class) (\w+)/gm,
       ))
-        places.set(name, [...(places.get(name) ?? []), file]);
+        add(name, file);
+    }
     expect([...places].filter(([, inFiles]) => inFiles.length > 1)).toEqual([]);
   });
 

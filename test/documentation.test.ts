@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { loadAll } from 'js-yaml';
 import { expect, it } from 'vitest';
-import { parseLimits } from '../src/config/files/limits/parse.ts';
+import { parseLimits } from '../src/config/files/limits/parse-limits.ts';
 import { isMapping } from '../src/config/reader/schema-node.ts';
 import { PROBLEM_CODES, problemBody, Refusal } from '../src/domain/problems.ts';
 

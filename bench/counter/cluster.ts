@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { startRedisCluster } from '../../test/fixtures/redis-cluster.ts';
 import { twoBuckets } from '../load/two-buckets.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import RedisStore from '@fastify/rate-limit/store/RedisStore.js';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import { type Limits, twoBuckets } from '../load/two-buckets.ts';
 
 /** A way to count, as a gateway's replica would use it. Windows are of one second. */

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { bucketKey } from '../../src/store/keys.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { Charge, Decision, Store } from '../../src/store/store.ts';
 import { startRedisServer } from '../../test/fixtures/redis-server.ts';
 import { runCharges } from '../../test/fixtures/run-charges.ts';

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { Bench } from '../lab/bench.ts';
 import { twoBuckets } from '../load/two-buckets.ts';
 import { table } from '../report/section.ts';

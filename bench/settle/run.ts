@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { bucketKey } from '../../src/store/keys.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import type { Store } from '../../src/store/store.ts';
 import { freePort } from '../../test/fixtures/free-port.ts';

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { parse } from '../../src/config/reader/parse.ts';
+import { parse } from '../../src/config/reader/parse-file.ts';
 import { settingsSchema } from '../../src/config/settings/settings.ts';
 import type { FieldValues } from '../../src/domain/field-name.ts';
 import { Refusal } from '../../src/domain/problems.ts';

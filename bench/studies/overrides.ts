@@ -16,8 +16,10 @@ import { table } from '../report/section.ts';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 // As built: from source there is no thread to parse in.
 execFileSync('npm', ['run', '--silent', 'build:modules'], { cwd: ROOT, stdio: 'inherit' });
-const BUILT = new URL('../../modules/config/files/limits/files.js', import.meta.url).href;
-const { LimitsFiles } = (await import(BUILT)) as typeof import('../../src/config/files/limits/files.ts');
+const BUILT = new URL('../../modules/config/files/limits/limits-files.js', import.meta.url).href;
+const { LimitsFiles } = (await import(
+  BUILT
+)) as typeof import('../../src/config/files/limits/limits-files.ts');
 
 const OVERRIDES = 100_000;
 const FILES = 6;

@@ -28,7 +28,7 @@ export const GATEWAY: Program = {
   ],
   // A development dependency, which only a checkout has.
   external: [/^pino-pretty$/],
-  pages: ['console/browser/main', 'console/browser/report/report-page'],
+  pages: ['console/browser/console', 'console/browser/report/report-page'],
   copies: [],
 };
 

@@ -18,7 +18,7 @@ import {
 } from '../facts/revocation-target.ts';
 import { Revocations, type Revoked, revoking, undoing } from '../facts/revocations.ts';
 import { CommandError } from '../process/failure.ts';
-import { openShared } from '../store/open.ts';
+import { openShared } from '../store/open-store.ts';
 import {
   type MessageRecord,
   type Published,

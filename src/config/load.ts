@@ -2,20 +2,20 @@ import { existsSync } from 'node:fs';
 import type { JSONWebKeySet } from 'jose';
 import { identityFindings, proxyFindings } from './checks/findings.ts';
 import { CertificateFiles } from './files/certificates.ts';
-import { DescriptorFiles } from './files/descriptors/files.ts';
-import type { Identities } from './files/identities/parse.ts';
+import { DescriptorFiles } from './files/descriptors/descriptor-files.ts';
+import type { Identities } from './files/identities/parse-identities.ts';
 import { parseIdentitiesApart } from './files/identities/parse-process.ts';
 import { parseKeyFile } from './files/key-file.ts';
-import { LimitsFiles } from './files/limits/files.ts';
+import { LimitsFiles } from './files/limits/limits-files.ts';
 import { ConfigError, type Problem } from './problem.ts';
-import type { Finding } from './reader/check.ts';
 import type { Environment } from './reader/environment.ts';
 import { type FileSource, ParsedFile } from './reader/file-source.ts';
-import { examine, resolveFiles } from './reader/parse.ts';
+import { examine, resolveFiles } from './reader/parse-file.ts';
 import { readText } from './reader/read-text.ts';
+import type { Finding } from './reader/schema-check.ts';
 import { isMapping } from './reader/schema-node.ts';
 import { credentialFindings } from './settings/credentials.ts';
-import { notificationFindings } from './settings/notifications.ts';
+import { notificationFindings } from './settings/notifications-settings.ts';
 import { type Settings, settingsSchema } from './settings/settings.ts';
 
 /** The valid sections of weir.yaml, with environment variables applied. */

@@ -13,7 +13,7 @@ const TYPES: Readonly<Record<string, string>> = {
 const ASSETS: ReadonlyMap<string, readonly string[]> = new Map([
   ['page.css', ['base.css', 'page.css']],
   ['icon.svg', ['icon.svg']],
-  ['main.js', ['../../dist/console/browser/main.js']],
+  ['console.js', ['../../dist/console/browser/console.js']],
 ]);
 
 /** The page loads and sends nothing outside of this port, runs no inline script, is in no frame, and parses no text as HTML. */

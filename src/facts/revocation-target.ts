@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Identities } from '../config/files/identities/parse.ts';
-import { suggestionOf } from '../config/reader/messages.ts';
+import type { Identities } from '../config/files/identities/parse-identities.ts';
+import { suggestionOf } from '../config/reader/value-messages.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { ID_FORMAT, isId } from '../domain/caller.ts';
 import { digestOfHex } from '../domain/token-digest.ts';

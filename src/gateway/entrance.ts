@@ -5,7 +5,7 @@ import { Refusal } from '../domain/problems.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { corsAnswer } from '../http/message/fields/cors.ts';
 import type { TrustedProxies } from '../http/message/fields/forwarded.ts';
-import { NodeExchange, turnOf } from '../http/server/node/exchange.ts';
+import { NodeExchange, turnOf } from '../http/server/node/node-exchange.ts';
 import { createUnlistedLog } from '../observe/log/events.ts';
 import { RandomTexts, traceparentFrom } from '../observe/log/traceparent.ts';
 import { runStages, type Stage } from '../stages/decide.ts';

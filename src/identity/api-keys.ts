@@ -1,13 +1,13 @@
-import type { Identities } from '../config/files/identities/parse.ts';
+import type { Identities } from '../config/files/identities/parse-identities.ts';
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { presentedDigest } from '../domain/token-digest.ts';
 import type { Revocations } from '../facts/revocations.ts';
 import { planIn, startIn } from './claims.ts';
-import type { Authentication, Client, IdentitySource } from './identity.ts';
-import { outcomeOf } from './observer.ts';
-import { UnusableAnswer } from './provider/answer.ts';
+import { outcomeOf } from './identity-observer.ts';
+import type { Authentication, Client, IdentitySource } from './identity-source.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
+import { UnusableAnswer } from './provider/provider-answer.ts';
 import type { StaticIdentities } from './static.ts';
 
 interface ApiKeysOptions extends Reporting {

@@ -2,9 +2,9 @@ import { type Awaitable, isLate } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { digestOf, presentedDigest } from '../domain/token-digest.ts';
 import type { Revocations, RevokedToken } from '../facts/revocations.ts';
-import type { Authentication, Client, IdentitySource, TokenFault } from './identity.ts';
+import { type IdentityObserver, outcomeOf, type SourceName } from './identity-observer.ts';
+import type { Authentication, Client, IdentitySource, TokenFault } from './identity-source.ts';
 import { type LoadedKey, LookupCache } from './lookup-cache.ts';
-import { type IdentityObserver, outcomeOf, type SourceName } from './observer.ts';
 
 /** The result of verifying a token. */
 export type Verified =

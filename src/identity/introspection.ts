@@ -1,10 +1,10 @@
 import { digestOf } from '../domain/token-digest.ts';
 import type { Verified, Verifier } from './cached-tokens.ts';
 import { type ClaimNames, type Claims, readPrincipal } from './claims.ts';
-import type { TokenFault } from './identity.ts';
+import type { TokenFault } from './identity-source.ts';
 import { isCanonical, isSigned, twinOf } from './jwt/signature-malleability.ts';
-import { UnusableAnswer } from './provider/answer.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
+import { UnusableAnswer } from './provider/provider-answer.ts';
 
 interface IntrospectionOptions extends Reporting {
   readonly url: string;

@@ -1,9 +1,9 @@
-import type { Identities } from '../config/files/identities/parse.ts';
+import type { Identities } from '../config/files/identities/parse-identities.ts';
 import type { Account, Principal } from '../domain/caller.ts';
 import { presentedDigest, TokenTable } from '../domain/token-digest.ts';
 import { Revocations, RevokedToken } from '../facts/revocations.ts';
-import type { Client, Directory, IdentitySource } from './identity.ts';
-import { type IdentityObserver, silentIdentityObserver } from './observer.ts';
+import { type IdentityObserver, silentIdentityObserver } from './identity-observer.ts';
+import type { Client, Directory, IdentitySource } from './identity-source.ts';
 
 /** Tokens, principals and Accounts from the identities file. Of a token, only its SHA-256 digest is stored. */
 export class StaticIdentities implements IdentitySource, Directory {

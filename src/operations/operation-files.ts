@@ -19,8 +19,8 @@ import type { Access } from '../domain/operation.ts';
 import { type Documents, openDocuments } from './documents/documents.ts';
 import { BOTH, FREE } from './documents/extension.ts';
 import { readOperations } from './documents/read-operations.ts';
+import { mostProblem, NOT_CHARGED, settlementOf, sourceProblem } from './given-settlement.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
-import { mostProblem, NOT_CHARGED, settlementOf, sourceProblem } from './settlement.ts';
 
 /** Used if the settings have neither documents nor a list, not even an empty one. */
 const DEFAULT_DOCUMENT = 'openapi.yaml';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import type { Identities } from '../config/files/identities/parse.ts';
+import type { Identities } from '../config/files/identities/parse-identities.ts';
 import { differenceOf } from '../config/files/limits/difference.ts';
 import { followKubernetes } from '../config/kubernetes/follow.ts';
 import { formatProblem } from '../config/problem.ts';
@@ -9,7 +9,7 @@ import type { Settings } from '../config/settings/settings.ts';
 import { type ReloadedFile, type ReloadObserver, type Watch, watchFiles } from '../config/watch.ts';
 import type { DescriptorRules } from '../domain/limits/descriptors.ts';
 import type { Limits } from '../domain/limits/limits.ts';
-import type { Changes } from '../observe/log/changes.ts';
+import type { Changes } from '../observe/log/noticed-changes.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Configuration, Reloadable } from './configuration.ts';
 import { type FileReport, followLimitsAndCosts } from './limits-and-costs.ts';

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { Identities } from '../config/files/identities/parse.ts';
+import type { Identities } from '../config/files/identities/parse-identities.ts';
 import type { Principal } from '../domain/caller.ts';
 import { settlementText } from '../domain/settlement/settlement-text.ts';
-import type { Changes, Difference } from '../observe/log/changes.ts';
+import type { Changes, Difference } from '../observe/log/noticed-changes.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
 import type { Configuration, Reloadable } from './configuration.ts';
 

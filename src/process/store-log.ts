@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import type { StoreObserver } from '../store/observer.ts';
 import type { UncountedReason } from '../store/store.ts';
+import type { StoreObserver } from '../store/store-observer.ts';
 
 /** A store that is gone fails to connect twice a second, and a Cluster with one bad node fails and counts by turns. */
 const QUIET_MS = 10_000;

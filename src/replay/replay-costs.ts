@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
-import { parse } from '../config/reader/parse.ts';
-import { operationsSchema } from '../config/settings/operations.ts';
+import { parse } from '../config/reader/parse-file.ts';
+import { operationsSchema } from '../config/settings/operations-settings.ts';
 import type { Settings } from '../config/settings/settings.ts';
-import { upstreamSchema } from '../config/settings/upstream.ts';
+import { upstreamSchema } from '../config/settings/upstream-settings.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
 import { OperationFiles } from '../operations/operation-files.ts';

@@ -2,7 +2,7 @@ import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Caller, Principal } from '../domain/caller.ts';
 import type { Access } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
-import type { Directory, FoundAccount } from '../identity/identity.ts';
+import type { Directory, FoundAccount } from '../identity/identity-source.ts';
 import { isOwn } from './buckets/plans.ts';
 import type { LastPayer } from './last-payer.ts';
 

@@ -5,7 +5,7 @@ import { Refusal, UNCOUNTED } from '../domain/problems.ts';
 import type { Blocks } from '../facts/blocks.ts';
 import type { Store } from '../store/store.ts';
 import { authorise } from './authorise.ts';
-import { blockedAddress, blockedCaller } from './block.ts';
+import { blockedAddress, blockedCaller } from './blocked.ts';
 import type { Buckets } from './buckets/buckets.ts';
 import { charge } from './charge.ts';
 import { type Identified, identify, type RefusedToken, type Verifiers } from './identify.ts';

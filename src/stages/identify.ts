@@ -9,7 +9,7 @@ import type {
   Directory,
   IdentitySource,
   TokenFault,
-} from '../identity/identity.ts';
+} from '../identity/identity-source.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** RFC 6750 section 3: a request without credentials gets the bare challenge, a bad token gets its error. */

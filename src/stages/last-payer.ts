@@ -1,6 +1,6 @@
 import type { Caller, Payer, Principal } from '../domain/caller.ts';
 import type { Peer } from '../http/message/fields/forwarded.ts';
-import type { FoundAccount } from '../identity/identity.ts';
+import type { FoundAccount } from '../identity/identity-source.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
 import type { RowSet } from './buckets/payer-bucket.ts';
 

@@ -1,13 +1,13 @@
 import type { OperationKind } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { SettlementRules } from '../domain/settlement/settlement.ts';
+import { type SettlementSettings, settlementOf } from '../operations/given-settlement.ts';
 import {
   ADDITIONAL_METHODS,
   DEFAULT_COST,
   KINDS_BY_METHOD,
   type ListedOperation,
 } from '../operations/listed-operation.ts';
-import { type SettlementSettings, settlementOf } from '../operations/settlement.ts';
 import type { LetterCase, TrailingSlash } from './path/folded-path.ts';
 import { foldedPath } from './path/folded-path.ts';
 import { type Route, RouteIndex, STRICTNESS } from './path/route-index.ts';

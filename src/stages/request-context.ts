@@ -11,7 +11,7 @@ import type { RequestReader } from '../http/exchange.ts';
 import type { CorsAnswer } from '../http/message/fields/cors.ts';
 import { type ClientOrigin, clientNetwork, type Peer } from '../http/message/fields/forwarded.ts';
 import type { RequestHead } from '../http/message/head/field-section.ts';
-import type { TokenFault } from '../identity/identity.ts';
+import type { TokenFault } from '../identity/identity-source.ts';
 import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
 import type { Charge, Decision, Settled, UncountedReason } from '../store/store.ts';

@@ -12,7 +12,6 @@ import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
 import { monotonicUs, US_PER_SECOND } from '../domain/clock.ts';
 import { Generations } from './generations.ts';
 import type { HeldSlots } from './in-flight/held-slots.ts';
-import type { StoreObserver } from './observer.ts';
 import {
   type BucketCharge,
   type BucketState,
@@ -26,6 +25,7 @@ import {
   type Store,
   windowUsOf,
 } from './store.ts';
+import type { StoreObserver } from './store-observer.ts';
 
 /** Two clocks may differ in speed, by at most 500 ppm while NTP corrects one. */
 const CLOCK_RATE_MARGIN = 0.999;

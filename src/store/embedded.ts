@@ -1,7 +1,7 @@
 /** The counter for use inside another program: `import { createStore } from '<package>'`. */
 
 import { bucketKey } from './keys.ts';
-import { openStore } from './open.ts';
+import { openStore } from './open-store.ts';
 import { type BucketCharge, type Charge, type Decision, isConcurrent, isValidCharge } from './store.ts';
 
 export type { BucketState, Decision, UncountedReason } from './store.ts';

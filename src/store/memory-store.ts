@@ -3,7 +3,6 @@ import type { Calendar } from '../domain/limits/calendar.ts';
 import { CoalescedLog } from './coalesced-log.ts';
 import { type HeldSlots, OwnSlots, slotState } from './in-flight/held-slots.ts';
 import { LastingSlots } from './in-flight/lasting-slots.ts';
-import { type StoreObserver, silentObserver } from './observer.ts';
 import { PeriodCount } from './period-count.ts';
 import { SettlementMarks } from './settlement-marks.ts';
 import {
@@ -25,6 +24,7 @@ import {
   type Store,
   windowUsOf,
 } from './store.ts';
+import { type StoreObserver, silentObserver } from './store-observer.ts';
 
 /** Where a memory store keeps its buckets. */
 export interface BucketLogs<Log = CoalescedLog> {

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import { ShareStore } from '../../src/store/share-store.ts';
 import { uniquePrefix } from '../fixtures/redis-url.ts';
 import { DEADLINE_MS, type Fault, RECOVERED_MS } from './fault.ts';

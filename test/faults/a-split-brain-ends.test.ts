@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { Decision, Store } from '../../src/store/store.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { startTcpProxy } from '../fixtures/tcp-proxy.ts';

@@ -1,4 +1,4 @@
-import type { StoreSettings } from '../../src/store/open.ts';
+import type { StoreSettings } from '../../src/store/open-store.ts';
 import type { UncountedReason } from '../../src/store/store.ts';
 
 /** One way for a store to fail, and to come back. */

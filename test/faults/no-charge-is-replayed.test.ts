@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
-import { type StoreObserver, silentObserver } from '../../src/store/observer.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
+import { type StoreObserver, silentObserver } from '../../src/store/store-observer.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { startTcpProxy, type TcpProxy } from '../fixtures/tcp-proxy.ts';
 import { DEADLINE_MS } from './fault.ts';

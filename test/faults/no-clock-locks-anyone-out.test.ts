@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
 import { startClockedRedis } from '../fixtures/redis-clock.ts';
 import { Load, manyAccounts } from './load.ts';

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { load } from 'js-yaml';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { OwnUsageAnswer } from '../../src/gateway/usage/answer.ts';
+import type { OwnUsageAnswer } from '../../src/gateway/usage/own-usage-answer.ts';
 import { readConfiguration } from '../../src/process/configuration.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { remainingOf, type SendOptions, startGateway, type TestGateway } from '../fixtures/gateway.ts';

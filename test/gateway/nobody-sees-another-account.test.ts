@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { OwnUsageAnswer } from '../../src/gateway/usage/answer.ts';
+import type { OwnUsageAnswer } from '../../src/gateway/usage/own-usage-answer.ts';
 import { type Next, openFuzz, pick } from '../fixtures/fuzz.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 

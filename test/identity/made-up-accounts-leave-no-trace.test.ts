@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { parseIdentities } from '../../src/config/files/identities/parse.ts';
+import { parseIdentities } from '../../src/config/files/identities/parse-identities.ts';
 import { Refusal } from '../../src/domain/problems.ts';
 import { RevokedToken } from '../../src/facts/revocations.ts';
 import { StaticIdentities } from '../../src/identity/static.ts';

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { createConfig, lint } from '@redocly/openapi-core';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { parse } from '../../src/config/reader/parse.ts';
+import { parse } from '../../src/config/reader/parse-file.ts';
 import { settingsSchema } from '../../src/config/settings/settings.ts';
 import type { ListedOperation } from '../../src/operations/listed-operation.ts';
 import { OperationFiles } from '../../src/operations/operation-files.ts';

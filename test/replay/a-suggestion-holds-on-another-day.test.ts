@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseLimits } from '../../src/config/files/limits/parse.ts';
+import { parseLimits } from '../../src/config/files/limits/parse-limits.ts';
 import { contractRows } from '../../src/domain/limits/rows.ts';
 import { confidenceFrom, daysFor, daysToKeep } from '../../src/replay/suggest/days.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseLimits } from '../../src/config/files/limits/parse.ts';
+import { parseLimits } from '../../src/config/files/limits/parse-limits.ts';
 import type { Caller, Payer } from '../../src/domain/caller.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
 import { Replay } from '../../src/replay/replay.ts';

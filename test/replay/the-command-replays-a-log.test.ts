@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
-import { parseLimits } from '../../src/config/files/limits/parse.ts';
+import { parseLimits } from '../../src/config/files/limits/parse-limits.ts';
 import { fileSource } from '../../src/replay/input/log-file.ts';
 import { weirLog } from '../../src/replay/input/weir-log.ts';
 import type { Retries } from '../../src/replay/replay.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
 import { generatedCases } from '../fixtures/generated-cases.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';

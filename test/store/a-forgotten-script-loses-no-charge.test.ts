@@ -4,9 +4,9 @@ import type { Redis } from 'ioredis';
 import { Redis as Client } from 'ioredis';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
-import { silentObserver } from '../../src/store/observer.ts';
-import { openStore, type StoreSettings } from '../../src/store/open.ts';
+import { openStore, type StoreSettings } from '../../src/store/open-store.ts';
 import type { Charge, Store } from '../../src/store/store.ts';
+import { silentObserver } from '../../src/store/store-observer.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { silentObserver } from '../../src/store/observer.ts';
 import { openConnection } from '../../src/store/redis/connection/redis-connection.ts';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import type { RedisClient } from '../../src/store/redis/scripts.ts';
 import { sendSettlements } from '../../src/store/redis/send-settlements.ts';
 import type { Charge, Decision } from '../../src/store/store.ts';
 import { isValidCharge, isValidSettlement } from '../../src/store/store.ts';
+import { silentObserver } from '../../src/store/store-observer.ts';
 import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
 import type { ClockedStore } from './conformance.ts';
 

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { Hold } from '../../src/store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
-import { silentObserver } from '../../src/store/observer.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import type { BucketCharge, Charge, Decision, Store } from '../../src/store/store.ts';
+import { silentObserver } from '../../src/store/store-observer.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 
 const HIGHEST = 2_000_000_000;

@@ -5,7 +5,7 @@ import { afterAll, expect, onTestFinished, test, vi } from 'vitest';
 import { calendarOf } from '../../src/domain/limits/calendar.ts';
 import { Generations } from '../../src/store/generations.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { PeriodCount } from '../../src/store/period-count.ts';
 import type { BucketCharge, Charge } from '../../src/store/store.ts';
 import { generatedCases } from '../fixtures/generated-cases.ts';

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentObserver } from '../../src/store/observer.ts';
 import { Reconnection } from '../../src/store/redis/connection/reconnection.ts';
 import { openConnection } from '../../src/store/redis/connection/redis-connection.ts';
+import { silentObserver } from '../../src/store/store-observer.ts';
 
 const PROTECTED =
   '-DENIED Redis is running in protected mode because no password is set for the default user.\r\n';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { bucketKey } from '../../src/store/keys.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import type { Charge, Decision, Store } from '../../src/store/store.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { silentObserver } from '../../src/store/observer.ts';
-import { openStore, type StoreSettings } from '../../src/store/open.ts';
+import { openStore, type StoreSettings } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { silentObserver } from '../../src/store/store-observer.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { startTlsRedis } from '../fixtures/redis-tls.ts';

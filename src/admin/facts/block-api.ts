@@ -12,7 +12,7 @@ import {
 } from '../../facts/blocks.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
 import { type ChangeReason, LONGEST_MS } from '../../facts/operator-facts.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import { ActionRefused, readDuration, readForce, readReason } from '../action.ts';
 import type { KnownOwners } from '../find/known-owners.ts';
 import { type FactApi, membersOf } from './fact-api.ts';

@@ -3,7 +3,7 @@ import { LOOK_SECONDS } from '../../domain/pace.ts';
 import type { Making } from '../../facts/fact-record.ts';
 import type { Fact } from '../../facts/facts.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import { UnknownOutcome } from '../../store/shared-store.ts';
 import { ActionRefused } from '../action.ts';
 

@@ -8,8 +8,8 @@ import type { FactEvents } from '../../facts/fact-listener.ts';
 import type { LiveLimit } from '../../facts/live-limits.ts';
 import { shownTarget } from '../../facts/revocation-message.ts';
 import type { Revocation, Revocations } from '../../facts/revocations.ts';
-import type { IdentityObserver } from '../../identity/observer.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { IdentityObserver } from '../../identity/identity-observer.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { raisedLimit } from './raised-limits.ts';
 

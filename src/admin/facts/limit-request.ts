@@ -1,4 +1,4 @@
-import { parseOverrides } from '../../config/files/limits/parse.ts';
+import { parseOverrides } from '../../config/files/limits/parse-limits.ts';
 import { type Problem, problemsOf } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Immutable } from '../../config/settings/settings.ts';

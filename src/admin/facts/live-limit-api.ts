@@ -1,11 +1,11 @@
-import { bySection } from '../../config/files/limits/parse.ts';
+import { bySection } from '../../config/files/limits/parse-limits.ts';
 import type { Problem } from '../../config/problem.ts';
 import { type Limits, rowNamed } from '../../domain/limits/limits.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
 import { type LiveLimit, liveKey } from '../../facts/live-limits.ts';
 import type { ChangeReason } from '../../facts/operator-facts.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { ActionRefused } from '../action.ts';
 import type { KnownOwners } from '../find/known-owners.ts';

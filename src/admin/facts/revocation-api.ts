@@ -1,4 +1,4 @@
-import type { Identities } from '../../config/files/identities/parse.ts';
+import type { Identities } from '../../config/files/identities/parse-identities.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Making } from '../../facts/fact-record.ts';
@@ -7,7 +7,7 @@ import type { ChangeReason } from '../../facts/operator-facts.ts';
 import { SHOWN_DIGITS, shownTarget } from '../../facts/revocation-message.ts';
 import { noteOnTarget } from '../../facts/revocation-target.ts';
 import { type Revocation, type Revoked, revoking, undoing } from '../../facts/revocations.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import { ActionRefused, readReason } from '../action.ts';
 import type { FactApi } from './fact-api.ts';
 import { changeFacts } from './fact-change.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { nearestOf } from '../../config/reader/messages.ts';
+import { nearestOf } from '../../config/reader/value-messages.ts';
 import type { Principal } from '../../domain/caller.ts';
 import { limitTimeText } from '../../domain/duration.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
@@ -13,7 +13,7 @@ import { REQUEST_ID } from '../../stages/request-context.ts';
 import { type EndedRequest, MOST_REQUESTS } from '../fleet/owner-report.ts';
 import type { RefusedRequest } from '../fleet/refusals.ts';
 import { shownRefusal } from '../why/shown-refusal.ts';
-import type { WhyRefused } from '../why/why.ts';
+import type { WhyRefused } from '../why/why-refused.ts';
 import type { KnownOwners } from './known-owners.ts';
 
 /** One thing that has an id. */

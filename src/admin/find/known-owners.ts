@@ -1,10 +1,10 @@
-import { nearestOf } from '../../config/reader/messages.ts';
+import { nearestOf } from '../../config/reader/value-messages.ts';
 import type { Principal } from '../../domain/caller.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { SCOPES } from '../../domain/limits/scopes.ts';
 import { BLOCK_SCOPES, type BlockScope, type Blocks } from '../../facts/blocks.ts';
 import type { LiveLimits } from '../../facts/live-limits.ts';
-import type { Directory } from '../../identity/identity.ts';
+import type { Directory } from '../../identity/identity-source.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
 import type { OwnerReports } from '../fleet/owner-reports.ts';
 import { UnknownOwner } from './unknown-owner.ts';

@@ -1,4 +1,4 @@
-import { listed } from '../../config/reader/messages.ts';
+import { listed } from '../../config/reader/value-messages.ts';
 import type { BlockScope } from '../../facts/blocks.ts';
 import { ActionRefused } from '../action.ts';
 

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import type { Immutable } from '../../config/settings/settings.ts';
 import { amount, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
-import { MOST_CHANGES, type NoticedChange, noticedChange } from '../../observe/log/changes.ts';
+import { MOST_CHANGES, type NoticedChange, noticedChange } from '../../observe/log/noticed-changes.ts';
 import { SECONDS } from '../../observe/metrics/fast-metrics.ts';
 import { PUBLISHED_REFUSALS, refusedRequest } from './refusals.ts';
 

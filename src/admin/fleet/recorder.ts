@@ -3,7 +3,7 @@ import { version } from '../../config/package.ts';
 import type { Replicas } from '../../facts/replicas.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
 import type { UpstreamQueue } from '../../observe/gateway-observer.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { RequestTotals } from '../../observe/metrics/request-metrics.ts';
 import type { StoreTotals } from '../../observe/metrics/store-metrics.ts';
 import {

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { hostName, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
-import type { KeptChange } from '../../observe/log/changes.ts';
+import type { KeptChange } from '../../observe/log/noticed-changes.ts';
 
 /** Replicas notice a changed ConfigMap, a replica that is lost or a certificate that ends, up to this far apart. */
 const SAME_CHANGE_MS = 120_000;

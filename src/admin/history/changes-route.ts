@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import { isMapping } from '../../config/reader/schema-node.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 import { orRefusal } from '../facts/fact-api.ts';
 import { StoreUnavailable } from '../facts/fact-change.ts';
 import { type ShownChange, shown } from './change.ts';
-import { type ChangeHistory, KEPT_MS } from './history.ts';
+import { type ChangeHistory, KEPT_MS } from './change-history.ts';
 import { SEEN_KIND } from './losses.ts';
 
 /**

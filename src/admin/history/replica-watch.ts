@@ -6,7 +6,7 @@ import { matching, parsed, plainText, timeMs } from '../../facts/message-bounds.
 import type { Board } from '../../store/shared-store.ts';
 import { answered } from '../fleet/boards.ts';
 import type { RecordedChange } from './change.ts';
-import type { ChangeHistory } from './history.ts';
+import type { ChangeHistory } from './change-history.ts';
 
 /** What a replica publishes to those that watch. */
 const asSign = matching(Type.Object({ name: plainText(255), atMs: timeMs }));

@@ -3,7 +3,7 @@ import { US_PER_SECOND } from '../../domain/clock.ts';
 import { isContractScope } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { BlockScope, Blocks } from '../../facts/blocks.ts';
-import type { Directory } from '../../identity/identity.ts';
+import type { Directory } from '../../identity/identity-source.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/payer-bucket.ts';

@@ -3,7 +3,7 @@ import { isScopeName, SCOPES } from '../../domain/limits/scopes.ts';
 import { shownCount, shownTime } from '../../domain/shown.ts';
 import type { SpentBy } from './fills.ts';
 import type { RecordedRefusal } from './refusal.ts';
-import type { WhyRefused } from './why.ts';
+import type { WhyRefused } from './why-refused.ts';
 
 /** Operations and principals that an answer names. */
 const MOST_ROWS = 100;

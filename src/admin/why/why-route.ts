@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { shownCount } from '../../domain/shown.ts';
 import { KEPT_HOURS } from './id-index.ts';
 import { type ShownRefusal, shownRefusal } from './shown-refusal.ts';
-import type { Why } from './why.ts';
+import type { Why } from './why-refused.ts';
 
 /** The answer to `GET /refusals/{requestId}`. */
 export interface WhyAnswer {

@@ -1,11 +1,11 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Settings } from '../../config/settings/settings.ts';
-import { addressOf } from '../../config/settings/store.ts';
+import { addressOf } from '../../config/settings/store-settings.ts';
 import { exactDuration } from '../../domain/duration.ts';
 import { bucketKey } from '../../store/keys.ts';
-import { type StoreObserver, silentObserver } from '../../store/observer.ts';
-import { openShared, openStore } from '../../store/open.ts';
+import { openShared, openStore } from '../../store/open-store.ts';
 import { type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
+import { type StoreObserver, silentObserver } from '../../store/store-observer.ts';
 import type { ConnectionResult } from './try-upstreams.ts';
 
 type StoreSettings = Settings['store'];

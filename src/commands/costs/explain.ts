@@ -9,7 +9,7 @@ import { SharedClock } from '../../facts/shared-clock.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { kindOf } from '../../operations/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
-import { openShared } from '../../store/open.ts';
+import { openShared } from '../../store/open-store.ts';
 import { print, printError, printJson, shownPlace } from '../print.ts';
 import type { Line } from '../terminal/line.ts';
 import { windowText } from '../usage.ts';

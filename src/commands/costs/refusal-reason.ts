@@ -1,8 +1,8 @@
-import { didYouMean } from '../../config/reader/messages.ts';
+import { didYouMean } from '../../config/reader/value-messages.ts';
 import type { Refusal } from '../../domain/problems.ts';
 import { digestOf } from '../../domain/token-digest.ts';
 import { KEY_FORM, keyOwnersUrl } from '../../identity/api-keys.ts';
-import type { TokenFault } from '../../identity/identity.ts';
+import type { TokenFault } from '../../identity/identity-source.ts';
 import type { Configuration } from '../../process/configuration.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 

@@ -5,7 +5,7 @@ import { type ReplicaSlots, slotsByReplica } from '../../admin/usage/slots-by-re
 import type { Settings } from '../../config/settings/settings.ts';
 import { parsed } from '../../facts/message-bounds.ts';
 import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
-import { openShared, openStore } from '../../store/open.ts';
+import { openShared, openStore } from '../../store/open-store.ts';
 import { readBuckets } from '../../store/read-buckets.ts';
 
 /** How long the command waits for Redis, and between two attempts. */

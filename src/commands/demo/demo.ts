@@ -9,7 +9,7 @@ import { environmentWith, type SettingOverrides } from '../../process/overrides.
 import { runGateway } from '../../process/run.ts';
 import { allocateYoung, growOnceSettled } from '../../process/tune-memory.ts';
 import { print, printError, shellWord } from '../print.ts';
-import { type DemoLog, openDemoLog } from './log.ts';
+import { type DemoLog, openDemoLog } from './demo-log.ts';
 import { checkPorts } from './ports.ts';
 import { DemoTraffic } from './traffic.ts';
 

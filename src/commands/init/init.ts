@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { parseIdentities } from '../../config/files/identities/parse.ts';
-import { parseLimits } from '../../config/files/limits/parse.ts';
+import { parseIdentities } from '../../config/files/identities/parse-identities.ts';
+import { parseLimits } from '../../config/files/limits/parse-limits.ts';
 import { FileSource } from '../../config/reader/file-source.ts';
-import { parse } from '../../config/reader/parse.ts';
+import { parse } from '../../config/reader/parse-file.ts';
 import { type Settings, settingsSchema } from '../../config/settings/settings.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { OperationFiles } from '../../operations/operation-files.ts';

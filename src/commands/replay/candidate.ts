@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { checkCosts, placesIn } from '../../config/checks/costs.ts';
 import { checkSelections } from '../../config/checks/selections.ts';
-import { LimitsFiles } from '../../config/files/limits/files.ts';
-import { parseLimits } from '../../config/files/limits/parse.ts';
+import { LimitsFiles } from '../../config/files/limits/limits-files.ts';
+import { parseLimits } from '../../config/files/limits/parse-limits.ts';
 import { readSettings } from '../../config/load.ts';
 import { ConfigError, formatProblem } from '../../config/problem.ts';
 import type { Limits } from '../../domain/limits/limits.ts';

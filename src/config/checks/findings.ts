@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
-import type { Finding } from '../reader/check.ts';
 import { maskUrl } from '../reader/mask.ts';
-import { isSymmetric } from '../settings/identity.ts';
+import type { Finding } from '../reader/schema-check.ts';
+import { isSymmetric } from '../settings/identity-settings.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** Conflicts between settings of the ports and the upstreams that are valid individually, and ranges that are not addresses. */

@@ -3,7 +3,7 @@ import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import { isNamed } from '../../domain/limits/selection.ts';
 import { type Advice, formatPath, type Problem } from '../problem.ts';
-import { didYouMean } from '../reader/messages.ts';
+import { didYouMean } from '../reader/value-messages.ts';
 import type { CostedOperation, LimitPlaces } from './costs.ts';
 
 /** Further limits that one request may be charged to. Each can have a shadow limit beside it, and the store takes 32 buckets. */

@@ -1,11 +1,11 @@
 import type { Limits, Overrides } from '../../domain/limits/limits.ts';
 import { concurrentRows, isInPolicy, MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../domain/limits/scopes.ts';
-import { type Identities, ownersIn } from '../files/identities/parse.ts';
+import { type Identities, ownersIn } from '../files/identities/parse-identities.ts';
 import { formatPath, type Problem } from '../problem.ts';
 import { type Environment, unknownVariables } from '../reader/environment.ts';
-import { didYouMean } from '../reader/messages.ts';
 import { asNode } from '../reader/schema-node.ts';
+import { didYouMean } from '../reader/value-messages.ts';
 import { type Settings, settingsSchema } from '../settings/settings.ts';
 import type { CostedOperation, LimitPlaces } from './costs.ts';
 import { settingsWarnings } from './settings-warnings.ts';

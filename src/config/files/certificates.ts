@@ -2,8 +2,8 @@ import { hash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import { isKeyPair, type ServerCertificates, type TlsFiles } from '../../domain/tls-files.ts';
 import { ConfigError, fileError, type Problem } from '../problem.ts';
-import type { Finding } from '../reader/check.ts';
 import { readText } from '../reader/read-text.ts';
+import type { Finding } from '../reader/schema-check.ts';
 import type { Settings } from '../settings/settings.ts';
 
 /** The settings `listen.tls`, `admin.tls` or `decisions.tls`. */

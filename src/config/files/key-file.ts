@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import type { JSONWebKeySet, JWK } from 'jose';
 import { type ConfigError, fileError } from '../problem.ts';
 import { isMapping } from '../reader/schema-node.ts';
-import { isSymmetric } from '../settings/identity.ts';
+import { isSymmetric } from '../settings/identity-settings.ts';
 
 /**
  * The keys in the text of `identity.keyFile`: a PEM public key or certificate, a JWK, or a JWKS; with HS256, HS384 or HS512,

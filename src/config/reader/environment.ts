@@ -1,8 +1,8 @@
 import { formatPath, type Problem } from '../problem.ts';
-import type { Finding, Path } from './check.ts';
 import { maskUrl } from './mask.ts';
-import { nearest } from './messages.ts';
+import type { Finding, Path } from './schema-check.ts';
 import { impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
+import { nearest } from './value-messages.ts';
 import { readYaml } from './yaml-text.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import type { Finding } from '../reader/check.ts';
-import { identitySchema } from './identity.ts';
+import type { Finding } from '../reader/schema-check.ts';
+import { identitySchema } from './identity-settings.ts';
 import { flag, list, variant } from './section.ts';
 import type { Settings } from './settings.ts';
 

@@ -1,11 +1,11 @@
 import { type Static, Type } from 'typebox';
 import { credentialsSchema } from './credentials.ts';
-import { decisionsSchema } from './decisions.ts';
-import { identitySchema } from './identity.ts';
-import { journalSchema } from './journal.ts';
-import { listenSchema } from './listen.ts';
-import { notificationsSchema } from './notifications.ts';
-import { operationsSchema } from './operations.ts';
+import { decisionsSchema } from './decisions-settings.ts';
+import { identitySchema } from './identity-settings.ts';
+import { journalSchema } from './journal-settings.ts';
+import { listenSchema } from './listen-settings.ts';
+import { notificationsSchema } from './notifications-settings.ts';
+import { operationsSchema } from './operations-settings.ts';
 import { portToken } from './port-token.ts';
 import {
   address,
@@ -22,8 +22,8 @@ import {
   text,
   whole,
 } from './section.ts';
-import { storeSchema } from './store.ts';
-import { upstreamSchema } from './upstream.ts';
+import { storeSchema } from './store-settings.ts';
+import { upstreamSchema } from './upstream-settings.ts';
 
 /** The port for operators, and the token that protects it. */
 const adminSchema = section('The port that serves metrics, health and usage.', {

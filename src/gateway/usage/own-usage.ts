@@ -10,7 +10,7 @@ import { addGatewayFields } from '../../stages/respond.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
 import type { PortRequest, PortStage } from '../entrance.ts';
 import { AddressLimit } from './address-limit.ts';
-import { type OwnUsageAnswer, ownUsage } from './answer.ts';
+import { type OwnUsageAnswer, ownUsage } from './own-usage-answer.ts';
 
 const OPERATION: Operation = { id: 'usage', kind: 'read', cost: 0, access: 'caller', listed: true };
 

@@ -4,8 +4,8 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions, type RawServe
 import type { HeadLimits } from '../message/head/read-fields.ts';
 import { ClientConnections, type ConnectionLimit } from './client-connections.ts';
 import { ClientRequest } from './node/client-request.ts';
-import { turnOf } from './node/exchange.ts';
 import { answerHalfClosed } from './node/internals.ts';
+import { turnOf } from './node/node-exchange.ts';
 import { ParserFeeds, type Serve } from './node/request-feed.ts';
 import type { StallLimits } from './stalls.ts';
 import type { PortTls } from './tls.ts';

@@ -1,5 +1,5 @@
 import type { Account, Principal } from '../../domain/caller.ts';
-import type { Directory } from '../identity.ts';
+import type { Directory } from '../identity-source.ts';
 
 /**
  * Looks up Accounts in the claims of the principal's token. The issuer must put consistent claims in all tokens.

@@ -1,10 +1,10 @@
 import type { Awaitable } from '../../domain/awaitable.ts';
 import type { Account } from '../../domain/caller.ts';
 import { planIn, startIn } from '../claims.ts';
-import type { Directory, FoundAccount } from '../identity.ts';
+import type { Directory, FoundAccount } from '../identity-source.ts';
 import { type LoadedKey, LookupCache } from '../lookup-cache.ts';
-import { UnusableAnswer } from '../provider/answer.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
+import { UnusableAnswer } from '../provider/provider-answer.ts';
 
 interface HttpDirectoryOptions extends Reporting {
   /** `{account}` is replaced by the id of the Account. */

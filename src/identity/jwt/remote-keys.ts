@@ -7,9 +7,9 @@ import {
   type JWSHeaderParameters,
   type LocalJWKSet,
 } from 'jose';
-import { UnusableAnswer } from '../provider/answer.ts';
 import { Attempts } from '../provider/attempts.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
+import { UnusableAnswer } from '../provider/provider-answer.ts';
 
 interface RemoteKeysOptions extends Reporting {
   readonly url: string;

@@ -14,7 +14,7 @@ import {
 } from 'jose';
 import type { Verified, Verifier } from '../cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from '../claims.ts';
-import type { TokenFault } from '../identity.ts';
+import type { TokenFault } from '../identity-source.ts';
 import { KeysUnavailable } from './remote-keys.ts';
 import { isAsLongAsModulus, isCanonical, twinOf } from './signature-malleability.ts';
 

@@ -1,9 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
-import type { IdentityObserver, ProviderName, ProviderOutcome } from '../observer.ts';
-import { FailedAnswer, isMalformed, type ProviderAnswer, readAnswer, UnusableAnswer } from './answer.ts';
+import type { IdentityObserver, ProviderName, ProviderOutcome } from '../identity-observer.ts';
 import { Attempts } from './attempts.ts';
 import { FairSlots, type FairSlotsOptions } from './fair-slots.ts';
+import {
+  FailedAnswer,
+  isMalformed,
+  type ProviderAnswer,
+  readAnswer,
+  UnusableAnswer,
+} from './provider-answer.ts';
 
 /** Metrics and log of an identity source or directory. */
 export interface Reporting {

@@ -3,7 +3,7 @@ import { CONTRACT_ROWS, KINDS } from '../../domain/limits/rows.ts';
 import { RECEIPT_EVENTS, UNSETTLED_REASONS } from '../../domain/settlement/settlement.ts';
 import { IGNORED_REASONS, SHARED_KINDS } from '../../facts/ignored.ts';
 import { READERS } from '../../http/exchange.ts';
-import { identificationsOf, providerOutcomesOf, providersOf } from '../../identity/observer.ts';
+import { identificationsOf, providerOutcomesOf, providersOf } from '../../identity/identity-observer.ts';
 import { METHODS } from '../../stages/match.ts';
 import { PROTOCOLS } from '../../stages/request-context.ts';
 import { DROPPED_REASONS, UNCOUNTED_REASONS } from '../../store/store.ts';

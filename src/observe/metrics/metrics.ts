@@ -4,7 +4,7 @@ import type { Settings } from '../../config/settings/settings.ts';
 import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
 import { TRAFFICS } from '../../domain/operation.ts';
 import type { SharedObserver } from '../../facts/ignored.ts';
-import type { IdentityObserver } from '../../identity/observer.ts';
+import type { IdentityObserver } from '../../identity/identity-observer.ts';
 import type { HeldSlots } from '../../store/in-flight/held-slots.ts';
 import type { JournalObserver } from '../../store/journal/journal.ts';
 import type { RecoveryObserver } from '../../store/journal/recovery.ts';

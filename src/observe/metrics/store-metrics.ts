@@ -1,5 +1,5 @@
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import type { BreakerState, StoreObserver } from '../../store/observer.ts';
+import type { BreakerState, StoreObserver } from '../../store/store-observer.ts';
 import type { MetricTable } from './metric-table.ts';
 
 const BREAKER_STATES = { closed: 0, 'half-open': 1, open: 2 };

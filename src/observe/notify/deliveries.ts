@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { jittered } from '../../domain/backoff.ts';
 import { pace } from '../../domain/pace.ts';
 import type { Outbox, ReceiverHold } from '../../store/outbox.ts';
-import type { Changes } from '../log/changes.ts';
+import type { Changes } from '../log/noticed-changes.ts';
 import { quietly } from '../log/process-output.ts';
 import {
   digestOf,

@@ -1,11 +1,16 @@
 import type { Problem } from '../../config/problem.ts';
-import { check } from '../../config/reader/check.ts';
-import { nearest } from '../../config/reader/messages.ts';
+import { check } from '../../config/reader/schema-check.ts';
 import { asNode, isMapping, type SchemaNode } from '../../config/reader/schema-node.ts';
-import { MAX_COST, refundOnSchema, reserveSchema, settleSchema } from '../../config/settings/settlement.ts';
+import { nearest } from '../../config/reader/value-messages.ts';
+import {
+  MAX_COST,
+  refundOnSchema,
+  reserveSchema,
+  settleSchema,
+} from '../../config/settings/settlement-settings.ts';
 import type { Access } from '../../domain/operation.ts';
+import { type GivenSettlement, mostProblem, NOT_CHARGED, sourceProblem } from '../given-settlement.ts';
 import { DEFAULT_COST, type Validation } from '../listed-operation.ts';
-import { type GivenSettlement, mostProblem, NOT_CHARGED, sourceProblem } from '../settlement.ts';
 import { child, type Node, problemAt } from './documents.ts';
 
 /** The settings of an `x-weir` for the operations below it. */

@@ -1,8 +1,8 @@
 import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Settings } from '../../config/settings/settings.ts';
+import { settlementOf } from '../given-settlement.ts';
 import { DEFAULT_COST, kindOf, type ListedOperation } from '../listed-operation.ts';
-import { settlementOf } from '../settlement.ts';
 import { DanglingReferences } from './dangling.ts';
 import { child, type Documents, type Node, placeOf, problemAt } from './documents.ts';
 import { type Extension, misspellings, readAccess, readExtension, reviewSettlement } from './extension.ts';

@@ -4,7 +4,7 @@ import { SeenPrincipals } from '../../admin/find/seen-principals.ts';
 import type { OwnerReports } from '../../admin/fleet/owner-reports.ts';
 import { Refusals } from '../../admin/fleet/refusals.ts';
 import { openMemoryArchive } from '../../admin/why/memory-archive.ts';
-import { Why, type WhySources } from '../../admin/why/why.ts';
+import { Why, type WhySources } from '../../admin/why/why-refused.ts';
 import { Blocks } from '../../facts/blocks.ts';
 import { Ignored } from '../../facts/ignored.ts';
 import { Activity } from '../../observe/usage/activity.ts';

@@ -1,4 +1,4 @@
-import { type Identities, ownersIn } from '../../config/files/identities/parse.ts';
+import { type Identities, ownersIn } from '../../config/files/identities/parse-identities.ts';
 import type { Principal } from '../../domain/caller.ts';
 import { type OverrideSection, SCOPES } from '../../domain/limits/scopes.ts';
 import type { BlockScope } from '../../facts/blocks.ts';

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { PastCounts } from '../../admin/usage/past-routes.ts';
 import type { FactSharing } from '../../facts/fact-listener.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import type { Store } from '../../store/store.ts';

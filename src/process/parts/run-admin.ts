@@ -2,7 +2,7 @@ import { BlockApi } from '../../admin/facts/block-api.ts';
 import { blockEvents, liveLimitEvents } from '../../admin/facts/fact-events.ts';
 import { LiveLimitApi } from '../../admin/facts/live-limit-api.ts';
 import { RevocationApi } from '../../admin/facts/revocation-api.ts';
-import type { Identities } from '../../config/files/identities/parse.ts';
+import type { Identities } from '../../config/files/identities/parse-identities.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { judgingIdentity } from '../../facts/revocation-target.ts';
 import type { Address } from '../../gateway/dependencies.ts';

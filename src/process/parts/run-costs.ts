@@ -1,7 +1,7 @@
 import { raisedLimits } from '../../admin/facts/raised-limits.ts';
 import { costliestByRow, rowsInPoints } from '../../config/checks/costs.ts';
 import type { Settings } from '../../config/settings/settings.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { chargedOperations } from '../configuration.ts';

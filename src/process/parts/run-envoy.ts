@@ -9,7 +9,7 @@ export async function runEnvoy(
 ) {
   const { decisions, store } = settings;
   if (decisions.envoy === undefined) return undefined;
-  const { createEnvoyServer } = await import('../../gateway/decisions/envoy/server.ts');
+  const { createEnvoyServer } = await import('../../gateway/decisions/envoy/grpc-server.ts');
   let rules = descriptors;
   const { trusted, envoy } = decisions;
   return {

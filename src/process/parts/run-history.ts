@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { RecordedChange } from '../../admin/history/change.ts';
-import { ChangeHistory } from '../../admin/history/history.ts';
+import { ChangeHistory } from '../../admin/history/change-history.ts';
 import { ReplicaWatch } from '../../admin/history/replica-watch.ts';
 import { version } from '../../config/package.ts';
 import { counted, shownTime } from '../../domain/shown.ts';

@@ -1,12 +1,12 @@
 import { revocationEvents } from '../../admin/facts/fact-events.ts';
-import type { Identities } from '../../config/files/identities/parse.ts';
+import type { Identities } from '../../config/files/identities/parse-identities.ts';
 import type { FactSharing } from '../../facts/fact-listener.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { Revocations } from '../../facts/revocations.ts';
-import type { Credential } from '../../identity/identity.ts';
-import type { IdentityObserver } from '../../identity/observer.ts';
-import { openIdentity } from '../../identity/open.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { IdentityObserver } from '../../identity/identity-observer.ts';
+import type { Credential } from '../../identity/identity-source.ts';
+import { openIdentity } from '../../identity/open-identity.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { Configuration } from '../configuration.ts';
 
 /** Identities that receive revocations while the gateway runs. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import type { JournalObserver } from '../../store/journal/journal.ts';
-import type { OpenJournal } from '../../store/journal/open.ts';
+import type { OpenJournal } from '../../store/journal/open-journal.ts';
 import type { RecoveryObserver } from '../../store/journal/recovery.ts';
 
 /** Records what long limits count, if the settings name a database. Otherwise none of its modules is loaded. */
@@ -12,7 +12,7 @@ export async function runJournal(
   log: Logger,
 ): Promise<Pick<OpenJournal, 'recording'> & Partial<OpenJournal>> {
   if (url === undefined) return { recording: (counting) => counting };
-  const { openJournal } = await import('../../store/journal/open.ts');
+  const { openJournal } = await import('../../store/journal/open-journal.ts');
   const journal = openJournal({ url, flushMs, fleet: store.keyPrefix, store }, observed(metrics, log));
   metrics.showJournal(journal.lagSeconds, journal.isRecovering);
   return journal;

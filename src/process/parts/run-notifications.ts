@@ -1,8 +1,8 @@
-import { readSecretFile } from '../../config/settings/notifications.ts';
+import { readSecretFile } from '../../config/settings/notifications-settings.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { FactSharing } from '../../facts/fact-listener.ts';
 import type { GatewayObserver } from '../../observe/gateway-observer.ts';
-import type { Changes } from '../../observe/log/changes.ts';
+import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { Deliveries, NotificationObserver } from '../../observe/notify/deliveries.ts';
 import { Notifications } from '../../observe/notify/notifications.ts';
 import { MemoryOutbox } from '../../store/outbox.ts';

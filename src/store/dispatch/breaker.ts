@@ -1,7 +1,7 @@
 import { backoffMs } from '../../domain/backoff.ts';
 import { pace } from '../../domain/pace.ts';
-import type { BreakerState } from '../observer.ts';
 import type { UncountedReason } from '../store.ts';
+import type { BreakerState } from '../store-observer.ts';
 
 /** Consecutive failures that open the breaker: a single slow call, such as during a fork, is not an outage. */
 const FAILURES_TO_OPEN = 3;

@@ -1,8 +1,8 @@
 import { Later, withinMs } from '../../domain/awaitable.ts';
 import { backoffMs } from '../../domain/backoff.ts';
 import { pace } from '../../domain/pace.ts';
-import type { StoreObserver } from '../observer.ts';
 import { type DroppedReason, isConcurrent, type Settled, type Settlement } from '../store.ts';
+import type { StoreObserver } from '../store-observer.ts';
 import { mayHaveRun } from './connection/redis-failures.ts';
 
 /** Settlements that wait for Redis, at most: some 10 MB. */

@@ -2,7 +2,6 @@ import type { Awaitable } from '../../domain/awaitable.ts';
 import { Deadline } from '../dispatch/deadline.ts';
 import { Batch, TurnBatcher } from '../dispatch/turn-batcher.ts';
 import { type LeaseCall, Leases } from '../in-flight/leases.ts';
-import type { StoreObserver } from '../observer.ts';
 import {
   type Charge,
   type Decision,
@@ -15,6 +14,7 @@ import {
   trialBucket,
   type UncountedReason,
 } from '../store.ts';
+import type { StoreObserver } from '../store-observer.ts';
 import { openConnection, type RedisConnection } from './connection/redis-connection.ts';
 import { mayHaveRun, reasonOf } from './connection/redis-failures.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';

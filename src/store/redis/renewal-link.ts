@@ -1,7 +1,7 @@
 import type { Callback } from 'ioredis';
 import { pace } from '../../domain/pace.ts';
 import type { Renewal } from '../in-flight/renewals.ts';
-import { silentObserver } from '../observer.ts';
+import { silentObserver } from '../store-observer.ts';
 import { openConnection, type RedisConnection } from './connection/redis-connection.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 

@@ -1,6 +1,6 @@
 import { Breaker } from '../dispatch/breaker.ts';
-import type { StoreObserver } from '../observer.ts';
 import type { UncountedReason } from '../store.ts';
+import type { StoreObserver } from '../store-observer.ts';
 
 /** One server: its breaker, and what its probes charge. */
 export interface ServerRoute {

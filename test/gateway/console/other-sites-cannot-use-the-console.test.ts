@@ -29,7 +29,7 @@ it('cannot put the console in a frame, read it, or act through it', async () => 
 
 it('the page has a strict policy, and a name of an attacker reaches no data', async () => {
   const gateway = await start();
-  for (const path of ['/', '/console/main.js', '/console/page.css', '/console/icon.svg']) {
+  for (const path of ['/', '/console/console.js', '/console/page.css', '/console/icon.svg']) {
     const { status, headers } = await fetch(gateway.adminUrl + path);
     expect(status, path).toBe(200);
     const policy = headers.get('content-security-policy') ?? '';

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { FieldLines } from '../../../src/http/message/head/field-lines.ts';
 import { FieldSection } from '../../../src/http/message/head/field-section.ts';
 import { ClientConnection } from '../../../src/http/server/client-connection.ts';
-import { EdgeExchange } from '../../../src/http/server/edge/exchange.ts';
+import { EdgeExchange } from '../../../src/http/server/edge/edge-exchange.ts';
 import { PlainHead } from '../../../src/http/server/edge/plain-head.ts';
 import { TwoReaders } from '../../fixtures/read-connection.ts';
 

@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { calendarOf } from '../../../src/domain/limits/calendar.ts';
 import type { JournalObserver } from '../../../src/store/journal/journal.ts';
 import type { Recovered } from '../../../src/store/journal/journaled-counts.ts';
-import { type OpenJournal, openJournal } from '../../../src/store/journal/open.ts';
+import { type OpenJournal, openJournal } from '../../../src/store/journal/open-journal.ts';
 import type { RecoveryObserver } from '../../../src/store/journal/recovery.ts';
 import { bucketKey } from '../../../src/store/keys.ts';
-import { openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/store/open-store.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
 import { type BucketCharge, type Charge, recordedLimit, type Store } from '../../../src/store/store.ts';
 

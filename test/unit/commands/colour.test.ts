@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
+import { errorLines, warningLine } from '../../../src/commands/terminal/error-lines.ts';
 import { coloured, lineText } from '../../../src/commands/terminal/line.ts';
-import { errorLines, warningLine } from '../../../src/commands/terminal/messages.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 
 const terminal = { isTTY: true, hasColors: () => true };

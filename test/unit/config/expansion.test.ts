@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { parseIdentities } from '../../../src/config/files/identities/parse.ts';
-import { parseLimits, parseOverrides } from '../../../src/config/files/limits/parse.ts';
+import { parseIdentities } from '../../../src/config/files/identities/parse-identities.ts';
+import { parseLimits, parseOverrides } from '../../../src/config/files/limits/parse-limits.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
-import { examine } from '../../../src/config/reader/parse.ts';
+import { examine } from '../../../src/config/reader/parse-file.ts';
 import { readYaml } from '../../../src/config/reader/yaml-text.ts';
 import { settingsSchema } from '../../../src/config/settings/settings.ts';
 

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { bundle } from '../../../scripts/build/bundle.ts';
 import { GATEWAY } from '../../../scripts/build/programs.ts';
-import { type Identities, parseIdentities } from '../../../src/config/files/identities/parse.ts';
+import { type Identities, parseIdentities } from '../../../src/config/files/identities/parse-identities.ts';
 import { SlicedIdentities, slicesOf } from '../../../src/config/files/identities/slices.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 

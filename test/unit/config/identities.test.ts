@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseIdentities } from '../../../src/config/files/identities/parse.ts';
+import { parseIdentities } from '../../../src/config/files/identities/parse-identities.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import { digestOf, digestOfHex } from '../../../src/domain/token-digest.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { checkCosts, placesIn } from '../../../src/config/checks/costs.ts';
-import { parseLimits } from '../../../src/config/files/limits/parse.ts';
+import { parseLimits } from '../../../src/config/files/limits/parse-limits.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import { limitInForce } from '../../fixtures/limits.ts';
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { LimitsFiles } from '../../../src/config/files/limits/files.ts';
+import { LimitsFiles } from '../../../src/config/files/limits/limits-files.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import { variableName } from '../../../src/config/reader/environment.ts';
 import { maskUrl, maskUrls } from '../../../src/config/reader/mask.ts';
-import { examine } from '../../../src/config/reader/parse.ts';
+import { examine } from '../../../src/config/reader/parse-file.ts';
 import { asNode, type SchemaNode } from '../../../src/config/reader/schema-node.ts';
 import { settingsSchema } from '../../../src/config/settings/settings.ts';
 import { expectLinearTime } from '../../fixtures/growth.ts';

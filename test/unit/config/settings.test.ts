@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import type { Environment } from '../../../src/config/reader/environment.ts';
-import { parse } from '../../../src/config/reader/parse.ts';
+import { parse } from '../../../src/config/reader/parse-file.ts';
 import { settingsSchema } from '../../../src/config/settings/settings.ts';
 
 const read = (text: string, env: Environment = {}) => parse(settingsSchema, text, 'weir.yaml', env).value;

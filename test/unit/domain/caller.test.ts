@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { limitOwner, readLimitRequest } from '../../../src/admin/facts/limit-request.ts';
 import { readRevocationRequest } from '../../../src/admin/facts/revocation-request.ts';
-import { parseIdentities } from '../../../src/config/files/identities/parse.ts';
-import { parseLimits, parseOverrides } from '../../../src/config/files/limits/parse.ts';
+import { parseIdentities } from '../../../src/config/files/identities/parse-identities.ts';
+import { parseLimits, parseOverrides } from '../../../src/config/files/limits/parse-limits.ts';
 import { principalTarget } from '../../../src/facts/revocation-target.ts';
 import { readPrincipal } from '../../../src/identity/claims.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseIdentities } from '../../../src/config/files/identities/parse.ts';
+import { parseIdentities } from '../../../src/config/files/identities/parse-identities.ts';
 import { StaticIdentities } from '../../../src/identity/static.ts';
 
 const shaOf = (token: string) => `sha256:${createHash('sha256').update(token).digest('hex')}`;

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { beforeEach, expect, test } from 'vitest';
 import { observeStore } from '../../../src/process/store-log.ts';
-import { silentObserver } from '../../../src/store/observer.ts';
+import { silentObserver } from '../../../src/store/store-observer.ts';
 
 let nowMs: number;
 let lines: string[];

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { type Awaitable, andThen } from '../../../src/domain/awaitable.ts';
 import type { Principal } from '../../../src/domain/caller.ts';
 import { Refusal } from '../../../src/domain/problems.ts';
-import type { Authentication, IdentitySource } from '../../../src/identity/identity.ts';
+import type { Authentication, IdentitySource } from '../../../src/identity/identity-source.ts';
 import { identify } from '../../../src/stages/identify.ts';
 import { RequestContext } from '../../../src/stages/request-context.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';

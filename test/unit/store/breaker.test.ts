@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { pace } from '../../../src/domain/pace.ts';
 import { Breaker } from '../../../src/store/dispatch/breaker.ts';
-import type { BreakerState } from '../../../src/store/observer.ts';
+import type { BreakerState } from '../../../src/store/store-observer.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { DenialCache } from '../../../src/store/denial-cache.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
-import { silentObserver } from '../../../src/store/observer.ts';
 import type { BucketCharge, Charge, Decision, Store } from '../../../src/store/store.ts';
+import { silentObserver } from '../../../src/store/store-observer.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const US_PER_SECOND = 1_000_000;

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import type { Awaitable } from '../../../src/domain/awaitable.ts';
 import { DenialCache } from '../../../src/store/denial-cache.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
-import { silentObserver } from '../../../src/store/observer.ts';
 import type { Charge, Decision, Settlement, Store } from '../../../src/store/store.ts';
+import { silentObserver } from '../../../src/store/store-observer.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const WINDOW_SECONDS = 60;

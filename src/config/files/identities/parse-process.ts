@@ -1,7 +1,7 @@
 /** Parses large identities files in a process of its own, so that a reload neither delays requests nor leaves its memory behind. */
 import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { type Identities, parseIdentities } from './parse.ts';
+import { type Identities, parseIdentities } from './parse-identities.ts';
 import { type IdentitiesTask, type Slice, SlicedIdentities } from './slices.ts';
 
 /** A text of this length or less is parsed in less time than a process takes to start. */

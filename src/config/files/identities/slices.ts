@@ -2,7 +2,7 @@
 import type { Account, Principal } from '../../../domain/caller.ts';
 import { TokenTable } from '../../../domain/token-digest.ts';
 import { ConfigError, type Problem, problemsOf } from '../../problem.ts';
-import { type Identities, NOBODY, parseIdentities, sharing } from './parse.ts';
+import { type Identities, NOBODY, parseIdentities, sharing } from './parse-identities.ts';
 
 /** To the process. */
 export interface IdentitiesTask {

@@ -4,7 +4,7 @@ import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import type { Limits, OverrideMaps, Overrides } from '../../../domain/limits/limits.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 import { ConfigError, type Problem, problemsOf } from '../../problem.ts';
-import { bySection, type Named, parseLimits, parseOverrides } from './parse.ts';
+import { bySection, type Named, parseLimits, parseOverrides } from './parse-limits.ts';
 
 /** One file of limits to parse, with its name for messages. For overrides, also what the limits file names. */
 export type Job =

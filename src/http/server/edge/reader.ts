@@ -6,7 +6,7 @@ import type { ClientConnection, Reader } from '../client-connection.ts';
 import type { ListenSettings } from '../server.ts';
 import { breakTurn, NOT_HTTP, TOO_SLOW } from '../unreadable.ts';
 import { ArrivingBody } from './arriving-body.ts';
-import { EdgeExchange } from './exchange.ts';
+import { EdgeExchange } from './edge-exchange.ts';
 import { type PlainHead, readPlainHead } from './plain-head.ts';
 
 /** Longer bodies are streamed. */

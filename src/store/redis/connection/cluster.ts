@@ -1,7 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
-import type { StoreObserver } from '../../observer.ts';
 import type { UncountedReason } from '../../store.ts';
+import type { StoreObserver } from '../../store-observer.ts';
 import { withScripts } from '../scripts.ts';
 import { Reconnection } from './reconnection.ts';
 import type { ConnectionEvents, RedisConnection } from './redis-connection.ts';

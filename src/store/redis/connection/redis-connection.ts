@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import type { StoreObserver } from '../../observer.ts';
 import type { UncountedReason } from '../../store.ts';
+import type { StoreObserver } from '../../store-observer.ts';
 import { type RedisClient, withScripts } from '../scripts.ts';
 import { openClusterConnection } from './cluster.ts';
 import { Reconnection } from './reconnection.ts';

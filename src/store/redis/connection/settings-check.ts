@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { ServerSetting, StoreObserver } from '../../observer.ts';
+import type { ServerSetting, StoreObserver } from '../../store-observer.ts';
 
 /**
  * Reports settings of a Redis that break the counter's guarantees. They are read from INFO, which managed services and most ACLs

@@ -1,4 +1,4 @@
-import { type StoreObserver, silentObserver } from '../../observer.ts';
+import { type StoreObserver, silentObserver } from '../../store-observer.ts';
 import {
   type ConnectionEvents,
   openConnection,

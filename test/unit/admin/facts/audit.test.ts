@@ -2,10 +2,10 @@ import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { liveLimitEvents } from '../../../../src/admin/facts/fact-events.ts';
 import { LiveLimitApi } from '../../../../src/admin/facts/live-limit-api.ts';
-import { parseLimits } from '../../../../src/config/files/limits/parse.ts';
+import { parseLimits } from '../../../../src/config/files/limits/parse-limits.ts';
 import { FollowedFacts } from '../../../../src/facts/followed-facts.ts';
 import { SharedClock } from '../../../../src/facts/shared-clock.ts';
-import { Changes } from '../../../../src/observe/log/changes.ts';
+import { Changes } from '../../../../src/observe/log/noticed-changes.ts';
 import { Buckets } from '../../../../src/stages/buckets/buckets.ts';
 import { type MessageRecord, type SharedStore, UnknownOutcome } from '../../../../src/store/shared-store.ts';
 

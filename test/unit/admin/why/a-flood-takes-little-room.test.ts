@@ -3,7 +3,7 @@ import { ENTRY_BYTES, hourOf, IdIndex, writeEntry } from '../../../../src/admin/
 import { openMemoryArchive } from '../../../../src/admin/why/memory-archive.ts';
 import { RefusalLog } from '../../../../src/admin/why/refusal-log.ts';
 import { shownRefusal } from '../../../../src/admin/why/shown-refusal.ts';
-import { Why, type WhySources } from '../../../../src/admin/why/why.ts';
+import { Why, type WhySources } from '../../../../src/admin/why/why-refused.ts';
 import { Refusal } from '../../../../src/domain/problems.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
 import type { RequestContext } from '../../../../src/stages/request-context.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { withoutRepeats } from '../../../../src/config/files/limits/equal-entries.ts';
-import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
+import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse-limits.ts';
 import { ConfigError } from '../../../../src/config/problem.ts';
 import { random } from '../../../fixtures/random.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkCosts } from '../../../../src/config/checks/costs.ts';
-import { LimitsFiles } from '../../../../src/config/files/limits/files.ts';
+import { LimitsFiles } from '../../../../src/config/files/limits/limits-files.ts';
 import { limitInForce } from '../../../fixtures/limits.ts';
 
 let folder: string;

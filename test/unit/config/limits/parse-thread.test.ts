@@ -6,7 +6,7 @@ import { MessageChannel } from 'node:worker_threads';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { bundle } from '../../../../scripts/build/bundle.ts';
 import { GATEWAY } from '../../../../scripts/build/programs.ts';
-import { NOTHING, parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
+import { NOTHING, parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse-limits.ts';
 import { type Job, receiveParsed, sendParsed } from '../../../../src/config/files/limits/parse-messages.ts';
 import { ConfigError } from '../../../../src/config/problem.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkCosts, placesIn } from '../../../../src/config/checks/costs.ts';
 import { checkSelections } from '../../../../src/config/checks/selections.ts';
-import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse.ts';
+import { parseLimits, parseOverrides } from '../../../../src/config/files/limits/parse-limits.ts';
 import { ConfigError, formatProblem } from '../../../../src/config/problem.ts';
 import { rowNamed, startOfMonths } from '../../../../src/domain/limits/limits.ts';
 

@@ -4,9 +4,9 @@ import { type CryptoKey, createLocalJWKSet, exportJWK, generateKeyPair } from 'j
 import { beforeAll, describe, expect, it } from 'vitest';
 import { Revocations, RevokedToken } from '../../../../src/facts/revocations.ts';
 import { CachedTokens } from '../../../../src/identity/cached-tokens.ts';
+import { silentIdentityObserver } from '../../../../src/identity/identity-observer.ts';
 import { isCanonical, twinOf } from '../../../../src/identity/jwt/signature-malleability.ts';
 import { JwtVerifier } from '../../../../src/identity/jwt/verifier.ts';
-import { silentIdentityObserver } from '../../../../src/identity/observer.ts';
 import { generatedCases } from '../../../fixtures/generated-cases.ts';
 import { AUDIENCE, ISSUER, signWith } from '../../../fixtures/issuer.ts';
 

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { pace } from '../../../../src/domain/pace.ts';
-import { Changes } from '../../../../src/observe/log/changes.ts';
+import { Changes } from '../../../../src/observe/log/noticed-changes.ts';
 import { Deliveries, type NotificationOutcome } from '../../../../src/observe/notify/deliveries.ts';
 import { MemoryOutbox, MOST_MESSAGES } from '../../../../src/store/outbox.ts';
 import { startWebhookReceiver } from '../../../fixtures/webhook-receiver.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { checkCosts, placesIn } from '../../../../src/config/checks/costs.ts';
-import { parseLimits } from '../../../../src/config/files/limits/parse.ts';
+import { parseLimits } from '../../../../src/config/files/limits/parse-limits.ts';
 import { formatProblem } from '../../../../src/config/problem.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../../fixtures/api-files.ts';
 

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseLimits } from '../../../../src/config/files/limits/parse.ts';
+import { parseLimits } from '../../../../src/config/files/limits/parse-limits.ts';
 import type { Caller } from '../../../../src/domain/caller.ts';
 import { Buckets, type PayerBuckets } from '../../../../src/stages/buckets/buckets.ts';
 import type { Operation } from '../../../../src/stages/request-context.ts';

@@ -1,6 +1,6 @@
 import clusterKeySlot from 'cluster-key-slot';
 import { expect, it } from 'vitest';
-import { parseDescriptors } from '../../../../../src/config/files/descriptors/parse.ts';
+import { parseDescriptors } from '../../../../../src/config/files/descriptors/parse-descriptors.ts';
 import type { RateLimitDescriptor } from '../../../../../src/gateway/decisions/envoy/messages.ts';
 import { planOf } from '../../../../../src/gateway/decisions/envoy/plan.ts';
 

@@ -1,16 +1,16 @@
 import type { JSONWebKeySet } from 'jose';
-import type { Identities } from '../config/files/identities/parse.ts';
+import type { Identities } from '../config/files/identities/parse-identities.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { Revocations } from '../facts/revocations.ts';
 import { ApiKeys, keyOwnersUrl } from './api-keys.ts';
 import { CachedTokens } from './cached-tokens.ts';
 import { ClaimsDirectory } from './directory/claims-directory.ts';
 import { HttpDirectory } from './directory/http-directory.ts';
-import type { Directory, IdentitySource } from './identity.ts';
+import type { IdentityOf } from './identity-observer.ts';
+import type { Directory, IdentitySource } from './identity-source.ts';
 import { IntrospectionVerifier } from './introspection.ts';
 import { RemoteKeys } from './jwt/remote-keys.ts';
 import { findKeyIn, JwtVerifier } from './jwt/verifier.ts';
-import type { IdentityOf } from './observer.ts';
 import type { Reporting } from './provider/provider.ts';
 import { StaticIdentities } from './static.ts';
 

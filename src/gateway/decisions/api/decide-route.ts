@@ -6,8 +6,8 @@ import { CHARGE_STAGES, MATCH_STAGES, runStages, type Stage } from '../../../sta
 import { RequestContext } from '../../../stages/request-context.ts';
 import { costIn } from '../../../store/store.ts';
 import { finishRequest, type PortDependencies, type PortRequest } from '../../entrance.ts';
-import { answerOf } from './answer.ts';
 import { type AskedRequest, AskedSource, aim, refuseAsked } from './asked-request.ts';
+import { answerOf } from './decide-answer.ts';
 import { type HeldDecisions, heldDecision } from './held-decisions.ts';
 import { answerPosted, readPosted } from './posted.ts';
 import { type Question, readQuestions } from './question.ts';

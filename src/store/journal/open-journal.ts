@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type FollowedStore, followStore, type StoreSettings } from '../open.ts';
+import { type FollowedStore, followStore, type StoreSettings } from '../open-store.ts';
 import type { Store } from '../store.ts';
 import { Journal, type JournalObserver } from './journal.ts';
 import { PostgresJournal } from './postgres.ts';

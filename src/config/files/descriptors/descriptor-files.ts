@@ -1,8 +1,8 @@
 import type { DescriptorRules } from '../../../domain/limits/descriptors.ts';
 import { ConfigError, formatSource, type Problem, problemsOf } from '../../problem.ts';
 import { type FileSource, ParsedFile } from '../../reader/file-source.ts';
-import { filesIn } from '../limits/files.ts';
-import { type DescriptorFile, parseDescriptors } from './parse.ts';
+import { filesIn } from '../limits/limits-files.ts';
+import { type DescriptorFile, parseDescriptors } from './parse-descriptors.ts';
 
 /** Rules of all files. Each is looked up in a map, so this bounds memory and the time of a reload. */
 const MOST_RULES = 50_000;

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { choice, closed, flag, list, literals, section, text, whole } from './section.ts';
-import { MAX_COST, refundOnSchema, reserveSchema, settleSchema } from './settlement.ts';
+import { MAX_COST, refundOnSchema, reserveSchema, settleSchema } from './settlement-settings.ts';
 
 const cost = (description: string, minimum = 1) => Type.Integer({ description, minimum, maximum: MAX_COST });
 

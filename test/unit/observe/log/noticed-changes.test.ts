@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { Changes, type Difference } from '../../../../src/observe/log/changes.ts';
+import { Changes, type Difference } from '../../../../src/observe/log/noticed-changes.ts';
 
 test.each<[Difference, string]>([
   [

@@ -45,5 +45,5 @@ export function replayCommand(): Command {
     .option('--max-refused <share>', 'exit with 2 if a larger share of the requests is refused, such as 0.1%')
     .option('--report <file>', 'write a report to this file, as one HTML page')
     .option('--json', 'print JSON')
-    .action(async (files, flags) => (await import('./replay.ts')).replay(files, flags));
+    .action(async (files, flags) => (await import('./replay-log.ts')).replay(files, flags));
 }

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings/settings.ts';
 import { RevokedToken } from '../facts/revocations.ts';
-import type { Authentication } from './identity.ts';
+import type { Authentication } from './identity-source.ts';
 
 type IdentitySettings = Settings['identity'];
 

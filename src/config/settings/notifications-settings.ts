@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { fileError } from '../problem.ts';
-import type { Finding } from '../reader/check.ts';
 import { readText } from '../reader/read-text.ts';
+import type { Finding } from '../reader/schema-check.ts';
 import { filePath, flag, httpUrl, section } from './section.ts';
 import type { Settings } from './settings.ts';
 

@@ -17,11 +17,11 @@ import {
   shedLoad,
   warnOf,
 } from '../entrance.ts';
-import { allow, refuse } from './answer.ts';
-import { decideAsked, type ProgramDependencies } from './api/decide.ts';
+import { decideAsked, type ProgramDependencies } from './api/decide-route.ts';
 import { HeldDecisions } from './api/held-decisions.ts';
 import type { Receipts } from './api/receipt.ts';
-import { settleAsked } from './api/settle.ts';
+import { settleAsked } from './api/settle-route.ts';
+import { allow, refuse } from './port-answers.ts';
 import { methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
 import { listenAtSocket } from './socket.ts';
 

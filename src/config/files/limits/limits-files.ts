@@ -7,7 +7,7 @@ import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../../do
 import { ConfigError, formatPath, type Origin, type Problem, problemsOf } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
 import { lineOfPath } from '../../reader/yaml-text.ts';
-import { bySection, type Named, NOTHING } from './parse.ts';
+import { bySection, type Named, NOTHING } from './parse-limits.ts';
 import type { Parsed } from './parse-messages.ts';
 import { findLine, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
 

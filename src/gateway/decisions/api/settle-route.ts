@@ -8,7 +8,7 @@ import { problemValue, Refusal } from '../../../domain/problems.ts';
 import { readJson } from '../../../operations/validation/json-text.ts';
 import { MAX_LIMIT, type Settled } from '../../../store/store.ts';
 import type { PortRequest } from '../../entrance.ts';
-import type { ProgramDependencies } from './decide.ts';
+import type { ProgramDependencies } from './decide-route.ts';
 import type { HeldDecision } from './held-decisions.ts';
 import { answerPosted, readPosted } from './posted.ts';
 import { LONGEST_RECEIPT, nameOf } from './receipt.ts';

@@ -1,8 +1,8 @@
 import { Check } from 'typebox/schema';
 import type { Advice } from '../problem.ts';
 import { maskUrl } from './mask.ts';
-import { described, didYouMean, expected, listed } from './messages.ts';
 import { foreignSetting, impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
+import { described, didYouMean, expected, listed } from './value-messages.ts';
 
 /** The keys from the root to a setting. */
 export type Path = readonly string[];

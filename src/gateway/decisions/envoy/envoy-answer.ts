@@ -2,7 +2,7 @@ import { US_PER_SECOND } from '../../../domain/clock.ts';
 import { type DescriptorLimit, UNIT_SECONDS } from '../../../domain/limits/descriptors.ts';
 import { policyText, rateLimitFields } from '../../../stages/buckets/rate-limit-fields.ts';
 import type { BucketState } from '../../../store/store.ts';
-import { type Decided, hasNoRoom } from './decide.ts';
+import { type Decided, hasNoRoom } from './decide-plan.ts';
 import {
   type DescriptorStatus,
   type HeaderValue,

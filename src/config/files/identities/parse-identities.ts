@@ -4,9 +4,9 @@ import { ID_FORMAT, ID_PATTERN, isId } from '../../../domain/caller.ts';
 import { LAST_DAY } from '../../../domain/limits/calendar.ts';
 import type { OverrideSection } from '../../../domain/limits/scopes.ts';
 import { digestOf, digestOfHex, TokenTable } from '../../../domain/token-digest.ts';
-import type { Finding } from '../../reader/check.ts';
-import { didYouMean } from '../../reader/messages.ts';
-import { parseAs } from '../../reader/parse.ts';
+import { parseAs } from '../../reader/parse-file.ts';
+import type { Finding } from '../../reader/schema-check.ts';
+import { didYouMean } from '../../reader/value-messages.ts';
 import { closed, list, literals } from '../../settings/section.ts';
 
 /** identities.yaml as the gateway uses it. Every id that it refers to is defined in it. */

@@ -1,7 +1,6 @@
 import { DenialCache } from './denial-cache.ts';
 import type { JournaledCounts, LossListener } from './journal/journaled-counts.ts';
 import { MemoryStore } from './memory-store.ts';
-import { type StoreObserver, silentObserver } from './observer.ts';
 import type { RemoteStoreSettings } from './redis/connection/redis-options.ts';
 import { Marks } from './redis/marks.ts';
 import { RedisCounts } from './redis/redis-counts.ts';
@@ -9,6 +8,7 @@ import { RedisStore } from './redis/redis-store.ts';
 import { sharedByRedis } from './redis/shared/shared-by-redis.ts';
 import type { SharedStore } from './shared-store.ts';
 import type { Store } from './store.ts';
+import { type StoreObserver, silentObserver } from './store-observer.ts';
 
 /** The `store` section of weir.yaml without the gateway's own settings. */
 export type StoreSettings = { readonly kind: 'memory' } | RemoteStoreSettings;

@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import type { Static, TSchema } from 'typebox';
 import { ConfigError, formatPath, type Problem } from '../problem.ts';
-import { check, type Finding } from './check.ts';
 import { type Environment, overlayEnvironment } from './environment.ts';
 import { maskUrl } from './mask.ts';
+import { check, type Finding } from './schema-check.ts';
 import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 

@@ -11,14 +11,14 @@ import { CONTRACT_ROWS, type LimitRow } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
 import { networkOf } from '../../../domain/network.ts';
 import { type Advice, ConfigError } from '../../problem.ts';
-import type { Finding } from '../../reader/check.ts';
-import { didYouMean } from '../../reader/messages.ts';
-import { parseAs } from '../../reader/parse.ts';
+import { parseAs } from '../../reader/parse-file.ts';
+import type { Finding } from '../../reader/schema-check.ts';
 import { isMapping } from '../../reader/schema-node.ts';
-import { idFindings } from '../identities/parse.ts';
+import { didYouMean } from '../../reader/value-messages.ts';
+import { idFindings } from '../identities/parse-identities.ts';
 import { withoutRepeats } from './equal-entries.ts';
-import { type LimitsContent, namedRows, namedRowsOf, rowsOf } from './rows.ts';
-import { limitsSchemaOf, overridesSchemaOf } from './schema.ts';
+import { limitsSchemaOf, overridesSchemaOf } from './limits-schema.ts';
+import { type LimitsContent, namedRows, namedRowsOf, rowsOf } from './named-rows.ts';
 
 type OverridesFile = Static<ReturnType<typeof overridesSchemaOf>>;
 

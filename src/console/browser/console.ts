@@ -4,7 +4,7 @@ import { backoffMs } from '../../domain/backoff.ts';
 import { isRange, openRange } from './actions/block-range.ts';
 import { askForToken, onAction, showNotice } from './actions/dialog.ts';
 import { AdminApiError, readEvents } from './api.ts';
-import { openFind } from './find.ts';
+import { openFind } from './find-page.ts';
 import { showLost } from './headline.ts';
 import { LISTS_MS, showLists } from './lists.ts';
 import { filterOperations, followOperations } from './operation-tables.ts';

@@ -8,10 +8,15 @@ import {
   type UnitName,
 } from '../../../domain/limits/descriptors.ts';
 import { ConfigError, type Origin, type Problem } from '../../problem.ts';
-import type { Finding, Path } from '../../reader/check.ts';
-import { didYouMean } from '../../reader/messages.ts';
-import { parse } from '../../reader/parse.ts';
-import { descriptorsSchema, type WrittenDomain, type WrittenLimit, type WrittenRule } from './schema.ts';
+import { parse } from '../../reader/parse-file.ts';
+import type { Finding, Path } from '../../reader/schema-check.ts';
+import { didYouMean } from '../../reader/value-messages.ts';
+import {
+  descriptorsSchema,
+  type WrittenDomain,
+  type WrittenLimit,
+  type WrittenRule,
+} from './descriptors-schema.ts';
 
 /** One file of rules. */
 export interface DescriptorFile {

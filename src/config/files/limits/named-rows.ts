@@ -14,10 +14,10 @@ import {
 import { isScopeName } from '../../../domain/limits/scopes.ts';
 import { isTimeZone, timeZones } from '../../../domain/limits/time-zone.ts';
 import type { Advice } from '../../problem.ts';
-import type { Finding } from '../../reader/check.ts';
-import { didYouMean } from '../../reader/messages.ts';
+import type { Finding } from '../../reader/schema-check.ts';
 import { isMapping } from '../../reader/schema-node.ts';
-import { type limitsSchemaOf, type NamedRow, ROW_NAME } from './schema.ts';
+import { didYouMean } from '../../reader/value-messages.ts';
+import { type limitsSchemaOf, type NamedRow, ROW_NAME } from './limits-schema.ts';
 
 export type LimitsContent = Static<ReturnType<typeof limitsSchemaOf>>;
 type FurtherLimit = LimitsContent['limits'][string];
