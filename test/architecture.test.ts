@@ -238,6 +238,10 @@ describe('the structure of the source', () => {
     expect([...places].filter(([, inFiles]) => inFiles.length > 1)).toEqual([]);
   });
 
+  test('packs no members of an object into a line of their own', () => {
+    expect(files.filter((file) => readFileSync(file, 'utf8').includes('...{'))).toEqual([]);
+  });
+
   test('lets no stage import another', () => {
     const isStage = (file: string) => STAGES.includes(file);
     const wrong = imports.filter(({ from, to }) => isStage(from) && isStage(to));

@@ -32,13 +32,11 @@ export async function measureDatabaseWork(bench: Bench): Promise<readonly string
   await ask('select pg_reload_conf()');
   const receiver = bench.endWith(await startReceiver());
   const platform = await startPlatform({
-    ...{
-      host: '127.0.0.1',
-      port: 0,
-      database: { kind: 'postgres', url } as const,
-      seed: true,
-      triggers: true,
-    },
+    host: '127.0.0.1',
+    port: 0,
+    database: { kind: 'postgres', url } as const,
+    seed: true,
+    triggers: true,
     deliveries: { allowPrivate: true },
   });
   bench.endWith({ stop: () => platform.close() });

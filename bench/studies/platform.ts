@@ -27,7 +27,11 @@ export async function measurePlatform(bench: Bench): Promise<readonly string[]> 
 
 async function measure(name: string, database: DatabaseSettings): Promise<readonly (string | number)[]> {
   const platform = await startPlatform({
-    ...{ host: '127.0.0.1', port: 0, database, seed: true, triggers: true },
+    host: '127.0.0.1',
+    port: 0,
+    database,
+    seed: true,
+    triggers: true,
     deliveries: { allowPrivate: true },
   });
   const client = createClient(platform.url, ACCT_1);

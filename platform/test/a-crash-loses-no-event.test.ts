@@ -20,8 +20,13 @@ describe.each(lastingDatabases)('on $name', ({ open }) => {
 
   async function start(settings: DatabaseSettings): Promise<[ChildProcess, string]> {
     const options = {
-      ...{ host: '127.0.0.1', port: 0, database: settings, seed: true, triggers: true },
-      ...{ settlementSeconds: 0, sweepSeconds: 1 },
+      host: '127.0.0.1',
+      port: 0,
+      database: settings,
+      seed: true,
+      triggers: true,
+      settlementSeconds: 0,
+      sweepSeconds: 1,
       deliveries: { timeoutMs: 1000, retryBaseSeconds: 1, allowPrivate: true, concurrency: 4 },
     };
     const child = fork(PROGRAM, [JSON.stringify(options)], { execArgv: QUICK_TO_OPEN });

@@ -120,9 +120,15 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     await db
       .insertInto('events')
       .values({
-        ...{ id: 'evt_old', occurrence_id: 'occ_old', type: payload.type, resource_id: payload.data.id },
-        ...{ scope_type: 'Account', scope_id: 'acct_1', payload: JSON.stringify(payload) },
-        ...{ occurred_at: new Date(), relayed_at: null },
+        id: 'evt_old',
+        occurrence_id: 'occ_old',
+        type: payload.type,
+        resource_id: payload.data.id,
+        scope_type: 'Account',
+        scope_id: 'acct_1',
+        payload: JSON.stringify(payload),
+        occurred_at: new Date(),
+        relayed_at: null,
       })
       .execute();
     await receiver.untilAbout(['transfer_old']);

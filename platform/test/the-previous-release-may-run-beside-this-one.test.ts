@@ -26,9 +26,15 @@ describe.each(databases)('deliveries on $name', ({ open }) => {
     await database.db
       .insertInto('subscriptions')
       .values({
-        ...{ id: SUBSCRIPTION, scope_type: 'Account', scope_id: 'acct_1', url: 'http://127.0.0.1:9/' },
-        ...{ subscribed_events: '["*"]', secret: 'whsec_', status: 'Active' },
-        ...{ created_at: now, updated_at: now },
+        id: SUBSCRIPTION,
+        scope_type: 'Account',
+        scope_id: 'acct_1',
+        url: 'http://127.0.0.1:9/',
+        subscribed_events: '["*"]',
+        secret: 'whsec_',
+        status: 'Active',
+        created_at: now,
+        updated_at: now,
       })
       .execute();
   });
@@ -41,9 +47,15 @@ describe.each(databases)('deliveries on $name', ({ open }) => {
   async function queue(count: number): Promise<void> {
     const { db } = database;
     const events = Array.from({ length: count }, (_, i) => ({
-      ...{ id: `evt_${i}`, type: 'Transfer.Created', scope_type: 'Account', scope_id: 'acct_1' },
-      ...{ resource_id: `transfer_${i}`, payload: '{}', occurrence_id: null },
-      ...{ occurred_at: new Date(), relayed_at: new Date() },
+      id: `evt_${i}`,
+      type: 'Transfer.Created',
+      scope_type: 'Account',
+      scope_id: 'acct_1',
+      resource_id: `transfer_${i}`,
+      payload: '{}',
+      occurrence_id: null,
+      occurred_at: new Date(),
+      relayed_at: new Date(),
     }));
     await db.insertInto('events').values(events).execute();
     await queueEvents(db, events, later(-1));
@@ -56,8 +68,11 @@ describe.each(databases)('deliveries on $name', ({ open }) => {
     claimAs020(database.db, slots(count), now, later(30));
   const fail = (delivery: ClaimedDelivery) => {
     const outcome = {
-      ...{ isDelivered: false, durationMs: 1, responseStatus: 500 },
-      ...{ responseBody: null, error: 'answered 500' },
+      isDelivered: false,
+      durationMs: 1,
+      responseStatus: 500,
+      responseBody: null,
+      error: 'answered 500',
     };
     return logAttempts(database.db, SETTINGS, [{ delivery, attemptedAt: new Date(), outcome }], new Date());
   };

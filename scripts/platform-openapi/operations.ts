@@ -23,7 +23,8 @@ const REFUSALS: Readonly<Record<number, Refusal>> = {
     description: 'The resource does not exist, or the caller does not see it.',
   },
   408: {
-    ...{ name: 'RequestTimeout', code: 'BadRequest' },
+    name: 'RequestTimeout',
+    code: 'BadRequest',
     description: 'The request took too long to arrive.',
   },
   413: { name: 'PayloadTooLarge', description: 'The body is too large.' },
@@ -167,7 +168,11 @@ function problemExample(status: number, code: string): Json {
   const extensions = { bucket: 'account-read', limit: 500, windowSeconds: 1, costPoints: 1 };
   return {
     type: `https://api.example.com/errors/${title.replaceAll(' ', '-').toLowerCase()}`,
-    ...{ title, status, detail: `${title}.`, code, requestId: '0b7f2a52-7e5f-4f0e-9c43-6a1d2f3b4c5d' },
+    title,
+    status,
+    detail: `${title}.`,
+    code,
+    requestId: '0b7f2a52-7e5f-4f0e-9c43-6a1d2f3b4c5d',
     extensions: status === 429 ? extensions : {},
     ...(status === 422 && { errors }),
   };

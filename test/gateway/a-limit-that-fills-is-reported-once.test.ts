@@ -59,9 +59,18 @@ it('at 80 % and at 100 % of a limit per minute the webhook is called once each, 
   expect(most).toMatchObject({
     type: 'limit.reached',
     data: {
-      ...{ percent: 80, bucket: 'account-read', scope: 'account', owner: 'acct_1', account: 'acct_1' },
-      ...{ organization: 'org_1', plan: null, counts: 'points' },
-      ...{ limit: 20, windowSeconds: 60, used: 16, remaining: 4 },
+      percent: 80,
+      bucket: 'account-read',
+      scope: 'account',
+      owner: 'acct_1',
+      account: 'acct_1',
+      organization: 'org_1',
+      plan: null,
+      counts: 'points',
+      limit: 20,
+      windowSeconds: 60,
+      used: 16,
+      remaining: 4,
     },
   });
   expect(all?.data).toMatchObject({ percent: 100, used: 20, remaining: 0 });

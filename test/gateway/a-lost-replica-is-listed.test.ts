@@ -119,8 +119,14 @@ it('a new version and a certificate that ends soon are changes', async () => {
   const store = uniqueRedisStore();
   const untilMs = Date.now() + 3_600_000;
   const joined = {
-    ...{ atMs: Date.now() - 1_000, kind: 'replica.joined', subject: 'weir-9', text: 'version 0.0.1' },
-    ...{ by: null, why: null, replica: 'weir-9', instance: 'of an earlier version' },
+    atMs: Date.now() - 1_000,
+    kind: 'replica.joined',
+    subject: 'weir-9',
+    text: 'version 0.0.1',
+    by: null,
+    why: null,
+    replica: 'weir-9',
+    instance: 'of an earlier version',
   };
   const client = new Redis(sharedRedisUrl());
   await client.zadd(`${store.keyPrefix}:1:changes:record`, untilMs, JSON.stringify(joined));

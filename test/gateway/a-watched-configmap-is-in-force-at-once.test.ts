@@ -189,7 +189,8 @@ it('logs one warning for any number of failures, and one message when all watche
   const watch = ['weir-limits', 'others'].map((name) => ({ kind: 'ConfigMap', name, folder: folder.folder }));
   const gateway = await startGateway({
     settings: {
-      ...{ limits: { file: folder.file('limits.yaml') }, log: { level: 'info' } },
+      limits: { file: folder.file('limits.yaml') },
+      log: { level: 'info' },
       ...kubernetesOf(server, watch),
     },
   });

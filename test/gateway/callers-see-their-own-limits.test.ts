@@ -107,7 +107,10 @@ describe.each([
       'organization-write',
     ]);
     expect(answer.buckets.find(({ bucket }) => bucket === 'hourly')).toMatchObject({
-      ...{ counts: 'requests', windowSeconds: 3_600, operations: ['listThings'], limit: 100 },
+      counts: 'requests',
+      windowSeconds: 3_600,
+      operations: ['listThings'],
+      limit: 100,
     });
     expect(answer.buckets[0]).toMatchObject({ limit: 40, source: 'plan' });
     expect(answer.buckets[1]).toMatchObject({ limit: 20, source: 'default' });

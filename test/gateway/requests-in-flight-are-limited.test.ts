@@ -111,8 +111,12 @@ describe.each(STORES)('with the $kind store', ({ store: settingsOf }) => {
     const admin = async (path: string) => (await fetch(gateway.adminUrl + path)).text();
     expect(JSON.parse(await admin('/usage/accounts/acct_1')).buckets).toContainEqual(
       expect.objectContaining({
-        ...{ bucket: 'in-flight', counts: 'concurrent', used: 2, remaining: 0 },
-        ...{ nextPointsAfterSeconds: null, resetAfterSeconds: null },
+        bucket: 'in-flight',
+        counts: 'concurrent',
+        used: 2,
+        remaining: 0,
+        nextPointsAfterSeconds: null,
+        resetAfterSeconds: null,
       }),
     );
     expect(await admin('/metrics')).toContain('\nweir_requests_in_flight{bucket="in-flight"} 2\n');

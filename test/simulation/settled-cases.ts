@@ -66,8 +66,14 @@ function ofOne(limit: number, share: number, ...before: readonly (readonly [numb
   return {
     nowUs,
     buckets: [{ windowSeconds: 10, limit, keptMs: WITHOUT_END, entries: [...entries] }],
-    ...{ named: entries.length - 1, beside: 0, isUnknown: false, costs: 0, share },
-    ...{ isSentTwice: false, isMarked: false, endsAfterUs: undefined },
+    named: entries.length - 1,
+    beside: 0,
+    isUnknown: false,
+    costs: 0,
+    share,
+    isSentTwice: false,
+    isMarked: false,
+    endsAfterUs: undefined,
   };
 }
 

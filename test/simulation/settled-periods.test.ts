@@ -91,7 +91,10 @@ test('Redis keeps the periods and slots that a model says, and what cannot be re
 async function settleOnce(given: Given, prefix: string): Promise<void> {
   const { nowUs, chargedUs, cost, final, periods, heldMs, isMarked } = given;
   const counted = periods.map(({ limit }, index) => ({
-    ...{ key: `${prefix}period${index}:o`, limit, windowSeconds: 3_600, calendar },
+    key: `${prefix}period${index}:o`,
+    limit,
+    windowSeconds: 3_600,
+    calendar,
   }));
   const window = { key: `${prefix}window:o`, limit: 50, windowSeconds: 10 };
   const slots = {

@@ -88,7 +88,9 @@ it('a store whose health is asked at a wrong key answers', async () => {
     let nowMs = 0;
     const measured: boolean[] = [];
     const health = new StoreHealth({
-      ...{ store, keyPrefix, nowMs: () => nowMs },
+      store,
+      keyPrefix,
+      nowMs: () => nowMs,
       measured: (isAnswering) => measured.push(isAnswering),
     });
     for (; nowMs < 60_000; nowMs += 10_000) await health.measure();
@@ -185,7 +187,10 @@ describe.each([...WRONG_TYPES.filter(({ name }) => name !== 'a sorted set'), ...
 it('a claim that never ends does not count', async () => {
   const keyPrefix = uniquePrefix();
   const claims = openShared({
-    ...{ kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5_000, keyPrefix },
+    kind: 'redis',
+    url: sharedRedisUrl(),
+    deadlineMs: 5_000,
+    keyPrefix,
   })?.openClaims();
   onTestFinished(() => claims?.close());
   await client.set(bucketKey(keyPrefix, 'org', '80.account-read', 'a'), '1');

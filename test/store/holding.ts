@@ -19,12 +19,10 @@ export function testsOfHolding(open: () => Promise<{ store: ClockedStore; prefix
       counts: 'concurrent',
     };
     const others = more.map((changes, index) => ({
-      ...{
-        key: bucketKey(prefix, 'org', `tokens${index}`, owner),
-        limit: 100,
-        windowSeconds: 10,
-        ...changes,
-      },
+      key: bucketKey(prefix, 'org', `tokens${index}`, owner),
+      limit: 100,
+      windowSeconds: 10,
+      ...changes,
     }));
     const at = (afterS: number) => START_US + Math.round(afterS * US_PER_SECOND);
     const hold = async (heldMs: number, afterS: number, cost = 1) => {

@@ -95,7 +95,9 @@ test('among any charges, a wrong value changes the first decision that finds it,
         if (wrong !== null) await overwritten.overwrite(wrong.id, wrong.value);
         const batch = charges.map(({ ids, cost, limit, shadow }): Charge => {
           const bucketOf = (id: number) => ({
-            ...{ key: overwritten.keyOf(id), limit, shadow },
+            key: overwritten.keyOf(id),
+            limit,
+            shadow,
             windowSeconds: WINDOWS_SECONDS[id] ?? 1,
           });
           return { buckets: ids.map(bucketOf), cost };

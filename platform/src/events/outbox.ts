@@ -36,7 +36,11 @@ export async function writeOccurrence(db: Database, occurrence: Occurrence): Pro
     .map((recipient) => {
       const id = `evt_${shortId()}`;
       const envelope = {
-        ...{ id, type, occurrenceId, timestamp: at.toISOString(), recipient },
+        id,
+        type,
+        occurrenceId,
+        timestamp: at.toISOString(),
+        recipient,
         ...(accountId !== undefined && recipient.scope !== 'Account' && { accountId }),
       };
       return {

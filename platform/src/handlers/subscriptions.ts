@@ -46,10 +46,20 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
         .insertInto('subscriptions')
         .values({
           id: `sub_${randomUUID()}`,
-          ...{ scope_type: scope, scope_id: scopeId, url, description, secret },
-          ...{ subscribed_events: JSON.stringify(subscribedEvents), status: 'Active', paused_reason: null },
-          ...{ failing_since: null, probe_at: null, previous_secret: null, previous_secret_until: null },
-          ...{ created_at: now, updated_at: now },
+          scope_type: scope,
+          scope_id: scopeId,
+          url,
+          description,
+          secret,
+          subscribed_events: JSON.stringify(subscribedEvents),
+          status: 'Active',
+          paused_reason: null,
+          failing_since: null,
+          probe_at: null,
+          previous_secret: null,
+          previous_secret_until: null,
+          created_at: now,
+          updated_at: now,
         })
         .returningAll()
         .executeTakeFirstOrThrow();

@@ -16,7 +16,9 @@ export function webhookSecretHandlers({ settings }: Services): Handlers {
       const rotated = await db
         .updateTable('subscriptions')
         .set({
-          ...{ secret, previous_secret: previous, updated_at: now },
+          secret,
+          previous_secret: previous,
+          updated_at: now,
           previous_secret_until: new Date(now.getTime() + overlapSeconds * 1000),
         })
         .where('id', '=', id)

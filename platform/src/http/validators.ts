@@ -53,12 +53,17 @@ function withFormats(ajv: Ajv): Ajv {
 }
 
 const UNSTORABLE = {
-  ...{ keyword: 'storable', schemaPath: '', params: {} },
+  keyword: 'storable',
+  schemaPath: '',
+  params: {},
   message: 'holds a character that cannot be stored: NUL, or half of a surrogate pair',
 };
 
 const TOO_DEEP = {
-  ...{ keyword: 'depth', schemaPath: '', instancePath: '', params: {} },
+  keyword: 'depth',
+  schemaPath: '',
+  instancePath: '',
+  params: {},
   message: `is nested more than ${MAX_DEPTH} levels deep`,
 };
 

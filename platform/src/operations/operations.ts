@@ -38,20 +38,19 @@ export async function insertOperation(
   const operation = await db
     .insertInto('operations')
     .values({
-      ...{
-        id: newId('Operation'),
-        type,
-        status: 'Pending',
-        external_id: externalId,
-        result: null,
-        error: null,
-      },
+      id: newId('Operation'),
+      type,
+      status: 'Pending',
+      external_id: externalId,
+      result: null,
+      error: null,
       account_id: caller.accountId,
       principal_id: caller.principalId,
       person_id: caller.personId ?? null,
       input: JSON.stringify(input),
       events: JSON.stringify({ createdAt: now.toISOString() }),
-      ...{ created_at: now, updated_at: now },
+      created_at: now,
+      updated_at: now,
     })
     .returningAll()
     .executeTakeFirstOrThrow();

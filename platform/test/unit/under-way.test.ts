@@ -2,8 +2,15 @@ import { expect, test } from 'vitest';
 import { AttemptsUnderWay } from '../../src/deliveries/under-way.ts';
 
 const DELIVERY = {
-  ...{ deliveryId: 'dlv_1', subscriptionId: 'sub_1', owner: 'acct_1', eventId: 'evt_1', payload: {} },
-  ...{ url: 'https://example.com/', secrets: [], isProbe: false, failures: 0 },
+  deliveryId: 'dlv_1',
+  subscriptionId: 'sub_1',
+  owner: 'acct_1',
+  eventId: 'evt_1',
+  payload: {},
+  url: 'https://example.com/',
+  secrets: [],
+  isProbe: false,
+  failures: 0,
 };
 
 /** Runs so many attempts at once. */

@@ -41,7 +41,10 @@ export async function ownUsage(
     buckets: isCounted
       ? [...own, ...personal]
       : [...enforced(due), ...ofPerson].map((one) => shownBucket(one)),
-    ...{ replicas, ofReplicas, recent, operations },
+    replicas,
+    ofReplicas,
+    recent,
+    operations,
   } as const;
 }
 

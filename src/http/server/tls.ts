@@ -51,8 +51,10 @@ export class PortTls {
     const asksClients = this.#certificates.clientCa !== undefined;
     return {
       ...contextOf(this.#certificates),
-      ...{ ALPNProtocols: protocols, handshakeTimeout },
-      ...{ requestCert: asksClients, rejectUnauthorized: asksClients },
+      ALPNProtocols: protocols,
+      handshakeTimeout,
+      requestCert: asksClients,
+      rejectUnauthorized: asksClients,
     };
   }
 

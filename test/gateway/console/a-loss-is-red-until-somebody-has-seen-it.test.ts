@@ -41,8 +41,14 @@ it('the tile of the replicas has no green tick while one of them is lost', async
   const client = new Redis(sharedRedisUrl());
   const record = (kind: string, atMs: number) => {
     const change = {
-      ...{ atMs, kind, subject: 'weir-9', text: 'stopped publishing', by: null, why: null },
-      ...{ replica: 'weir-9', instance: 'of weir-9' },
+      atMs,
+      kind,
+      subject: 'weir-9',
+      text: 'stopped publishing',
+      by: null,
+      why: null,
+      replica: 'weir-9',
+      instance: 'of weir-9',
     };
     return client.zadd(`${store.keyPrefix}:1:changes:record`, atMs + 3_600_000, JSON.stringify(change));
   };

@@ -44,16 +44,14 @@ export function overridden({
       'The limit of a descriptor has a longer window than 31 days, and is not one year.',
     );
   return {
-    ...{
-      label: 'override',
-      headerName: 'override',
-      name: '',
-      unit,
-      windowSeconds,
-      replaces: [],
-      mode: 'enforced',
-      spendsRest: false,
-    },
+    label: 'override',
+    headerName: 'override',
+    name: '',
+    unit,
+    windowSeconds,
+    replaces: [],
+    mode: 'enforced',
+    spendsRest: false,
     requestsPerUnit: Math.min(requestsPerUnit, MOST_REQUESTS),
   };
 }

@@ -5,15 +5,29 @@ import type { RefusedRequest } from '../../../../src/admin/fleet/refusals.ts';
 /** A ranking of who was refused how often. */
 function ranking(refused: Readonly<Record<string, number>>) {
   const byRefused = Object.entries(refused).map(([id, count]) => ({
-    ...{ id, refused: count, points: 0, requests: count, error: 0 },
+    id,
+    refused: count,
+    points: 0,
+    requests: count,
+    error: 0,
   }));
   return { byPoints: [], byRequests: [], byRefused };
 }
 
 const refusal = (organization: string, detail: string): RefusedRequest => ({
-  ...{ atMs: 1, account: 'acct_1', organization, principal: 'svc_1', address: null },
-  ...{ operation: 'list', status: 429, reason: 'RateLimitExceeded', detail, cost: 1 },
-  ...{ bucket: 'account-read', retryAfterSeconds: 1, requestId: 'r' },
+  atMs: 1,
+  account: 'acct_1',
+  organization,
+  principal: 'svc_1',
+  address: null,
+  operation: 'list',
+  status: 429,
+  reason: 'RateLimitExceeded',
+  detail,
+  cost: 1,
+  bucket: 'account-read',
+  retryAfterSeconds: 1,
+  requestId: 'r',
 });
 
 it.each([

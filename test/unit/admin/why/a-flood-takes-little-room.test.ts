@@ -39,15 +39,15 @@ function refused(account: string, requestId: string, principal = `of ${account}`
     due: {
       buckets: [
         {
-          ...{
-            name: 'account-read',
-            scope: 'account',
-            owner: account,
-            limit: 500,
-            windowSeconds: 5,
-            counts: 'points',
-          },
-          ...{ source: 'plan', plan: 'enterprise', untilMs: Number.POSITIVE_INFINITY },
+          name: 'account-read',
+          scope: 'account',
+          owner: account,
+          limit: 500,
+          windowSeconds: 5,
+          counts: 'points',
+          source: 'plan',
+          plan: 'enterprise',
+          untilMs: Number.POSITIVE_INFINITY,
         },
       ],
     },

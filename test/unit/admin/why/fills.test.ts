@@ -12,8 +12,14 @@ it('what was charged in the same millisecond, but before, has filled the bucket'
     batch.requestFinished(Object.assign(requestOf('acct_1'), { chargeAskedMs, cost: 1 }), 1_020);
   }
   const question = {
-    ...{ processTag: 1, number: 1, bucket: 'account-read', owner: 'acct_1', hashTag: 'acct_1' },
-    ...{ atMs: 1_030, fromMs: 500, toMs: 1_000 },
+    processTag: 1,
+    number: 1,
+    bucket: 'account-read',
+    owner: 'acct_1',
+    hashTag: 'acct_1',
+    atMs: 1_030,
+    fromMs: 500,
+    toMs: 1_000,
   };
   const requestsBefore = async (asked: object) => {
     const [spent] = await fillsOf(

@@ -109,12 +109,22 @@ describe('further limits', () => {
 `);
     expect(rows.slice(-2)).toEqual([
       {
-        ...{ name: 'in-flight', headerName: 'in-flight', scope: 'account', counts: 'concurrent' },
-        ...{ windowSeconds: 0, selection: { kind: 'write' }, isContract: false },
+        name: 'in-flight',
+        headerName: 'in-flight',
+        scope: 'account',
+        counts: 'concurrent',
+        windowSeconds: 0,
+        selection: { kind: 'write' },
+        isContract: false,
       },
       {
-        ...{ name: 'by-plan', headerName: 'by-plan', scope: 'organization', counts: 'concurrent' },
-        ...{ windowSeconds: 0, selection: {}, isContract: false },
+        name: 'by-plan',
+        headerName: 'by-plan',
+        scope: 'organization',
+        counts: 'concurrent',
+        windowSeconds: 0,
+        selection: {},
+        isContract: false,
       },
     ]);
     expect(defaults['in-flight']).toEqual({ limit: 20, shadow: false });

@@ -40,7 +40,10 @@ const number = fc.integer({ min: 1, max: 9 });
 const caller = fc
   .record({
     type: fc.constantFrom('Person', 'ServiceAccount'),
-    ...{ own: number, target: number, organization: fc.option(number, { nil: undefined }), who: number },
+    own: number,
+    target: number,
+    organization: fc.option(number, { nil: undefined }),
+    who: number,
     hasOrganizationLimit: fc.boolean(),
     plan: fc.constantFrom(undefined, 'pro', 'free', 'gold'),
     principalPlan: fc.constantFrom(undefined, 'pro', 'free'),
@@ -56,7 +59,10 @@ const caller = fc
         account: `acct_${own}`,
         plan: principalPlan,
       } as Caller['principal'],
-      ...{ account, organization, plan, periodStartsOn },
+      account,
+      organization,
+      plan,
+      periodStartsOn,
       hasOrganizationLimit: organization !== undefined && others.hasOrganizationLimit,
       hashTag: organization ?? account,
     };
@@ -124,7 +130,10 @@ it('a live limit is in force at once, for callers whose buckets were copied as w
   const callerOf = (account: string) =>
     ({
       principal: { id: 'who', type: 'Person', account, actsFor: new Set() },
-      ...{ account, organization: undefined, hasOrganizationLimit: false, hashTag: account },
+      account,
+      organization: undefined,
+      hasOrganizationLimit: false,
+      hashTag: account,
     }) satisfies Caller;
   const limitOf = (account: string) => buckets.bucketsFor(callerOf(account), operation).buckets[0]?.limit;
   const usual = limitOf('acct_1');
