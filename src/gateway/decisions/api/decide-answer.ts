@@ -1,6 +1,5 @@
 import { US_PER_SECOND } from '../../../domain/clock.ts';
 import { problemValue } from '../../../domain/problems.ts';
-import { namedLimit } from '../../../stages/buckets/payer-bucket.ts';
 import { addGatewayFields, isDegraded } from '../../../stages/respond.ts';
 import type { AskedRequest } from './asked-request.ts';
 
@@ -36,7 +35,8 @@ function bucketsOf({ due, decision }: AskedRequest) {
   return due.buckets.flatMap((bucket, index) => {
     const state = decision.buckets[index];
     if (state === undefined || bucket.shadow === true) return [];
-    const { remaining, resetAfterUs } = state;
-    return [{ ...namedLimit(bucket), remaining, resetAfterSeconds: resetAfterUs / US_PER_SECOND }];
+    const { name, limit, windowSeconds } = bucket;
+    const resetAfterSeconds = state.resetAfterUs / US_PER_SECOND;
+    return [{ bucket: name, limit, windowSeconds, remaining: state.remaining, resetAfterSeconds }];
   });
 }
