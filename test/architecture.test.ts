@@ -96,7 +96,7 @@ const USERS: Readonly<Record<string, RegExp>> = {
   protobufjs: /^src\/gateway\/decisions\/envoy\//,
   '@opentelemetry': /^src\/observe\/otel\/(open-(metrics|telemetry)|spans)\.ts$/,
   'src/console/browser': /^src\/console\/browser\//,
-  'src/store/redis': /^src\/store\/(open\.ts|redis\/)/,
+  'src/store/redis': /^src\/store\/(open-store\.ts|redis\/)/,
   '@fastify/http-proxy': /^src\/gateway\/clients\.ts$/,
 };
 
