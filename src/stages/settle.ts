@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Store } from '../store/store.ts';
+import { countedPart, type Store } from '../store/store.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** Names the settlements of this process. */
@@ -26,11 +26,13 @@ export function refund(request: RequestContext, store: Store): void {
 }
 
 function apply(request: RequestContext, store: Store, cost: number, refundsRequests: boolean): void {
-  const { source, decision, asked: charge } = request;
-  if (decision?.outcome !== 'admitted' || charge === undefined || source.isPeek === true) return;
+  const { source, decision, asked } = request;
+  if (decision?.outcome !== 'admitted' || asked === undefined || source.isPeek === true) return;
   if (request.settledCost !== undefined) return;
   request.settledCost = cost;
-  if (cost === charge.cost && !refundsRequests) return;
-  const { chargedAtUs } = decision;
+  if (cost === asked.cost && !refundsRequests) return;
+  const { chargedAtUs, buckets } = decision;
+  const charge = countedPart(asked, buckets);
+  if (charge.buckets.length === 0) return;
   request.settling = store.settle({ charge, chargedAtUs, cost, refundsRequests, id: settlementId() });
 }

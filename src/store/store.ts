@@ -125,6 +125,14 @@ export const DROPPED_REASONS = [
 
 export type DroppedReason = (typeof DROPPED_REASONS)[number];
 
+/** The part of an admitted charge that can be settled: a shadow bucket without room counted nothing. */
+export function countedPart(charge: Charge, states: readonly BucketState[]): Charge {
+  const { buckets } = charge;
+  const isCounted = (bucket: BucketCharge, index: number) =>
+    bucket.shadow !== true || (states[index]?.retryAfterUs ?? 0) === 0;
+  return buckets.every(isCounted) ? charge : { ...charge, buckets: buckets.filter(isCounted) };
+}
+
 /** What a charge costs this bucket in the end. */
 export function finalCostIn(bucket: BucketCharge, { charge, cost, refundsRequests }: Settlement): number {
   if (bucket.counts === 'requests') return refundsRequests ? 0 : 1;

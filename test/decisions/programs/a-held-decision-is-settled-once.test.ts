@@ -86,6 +86,24 @@ describe.each([
     expect((await decide({ account: ACCOUNT, hold: '60s' })).status).toBe(429);
   });
 
+  it('gives back nothing in a shadow limit that had no room for it', async () => {
+    const { gateway, hold, settle } = await startHolding(newStore());
+    const used = async () => {
+      const response = await fetch(`${gateway.adminUrl}/usage/accounts/${ACCOUNT}`);
+      const { buckets } = (await response.json()) as Usage;
+      return ['tried-tokens', 'tried-in-flight'].map((name) => {
+        const found = buckets.find(({ bucket }) => bucket === name);
+        return found?.inFlight ?? found?.used;
+      });
+    };
+    await hold(ACCOUNT, 4_000);
+    expect(await used()).toEqual([4_000, 1]);
+    await settle(await hold(ACCOUNT, 3_000), 812);
+    expect(await used()).toEqual([4_000, 1]);
+    await settle(await hold(ACCOUNT, 3_000), 4_000);
+    expect(await used()).toEqual([4_000, 1]);
+  });
+
   it('that nobody settles costs what it has reserved, and frees its slots when its hold ends', async () => {
     const { decide, hold, settle, left } = await startHolding(newStore());
     const held = { hold: '2s' };

@@ -1,6 +1,6 @@
 import type { Payer } from '../../../domain/caller.ts';
 import type { Operation } from '../../../stages/request-context.ts';
-import type { Charge } from '../../../store/store.ts';
+import { type Charge, countedPart } from '../../../store/store.ts';
 import type { GatewayDependencies } from '../../dependencies.ts';
 import type { AskedRequest } from './asked-request.ts';
 
@@ -29,11 +29,14 @@ export interface HeldDecision {
 
 /** A decision that is to be held; undefined if it was not charged. */
 export function heldDecision(request: AskedRequest, id: string): HeldDecision | undefined {
-  const { requestId, caller, publicClient, operation, asked: charge, decision, source } = request;
+  const { requestId, caller, publicClient, operation, asked, decision, source } = request;
   const payer = caller ?? publicClient;
-  if (source.heldMs === undefined || charge === undefined || operation === undefined) return undefined;
+  if (source.heldMs === undefined || asked === undefined || operation === undefined) return undefined;
   if (payer === undefined || decision?.outcome !== 'admitted') return undefined;
-  const { chargedAtUs } = decision;
+  const { chargedAtUs, buckets } = decision;
+  const counted = countedPart(asked, buckets);
+  // A settlement is known by the key of a bucket.
+  const charge = counted.buckets.length === 0 ? asked : counted;
   return { id, requestId, payer, operation, charge, chargedAtUs, decidedMs: Date.now() };
 }
 
