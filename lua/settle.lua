@@ -25,8 +25,9 @@
 --          In both, ! after the limit, as in charge.lua: the bucket is durable
 --          and per key of slots, after a #, the time in ms for which the charge took one that belongs to no replica
 -- Reply    one string of big-endian integers; per settlement
---            1 byte   1 settled | 0 it was settled before | 2 it came too late | 3 the counts of its durable buckets are missing;
---                     with 0, 2 and 3, nothing was changed. Points that are added to a bucket before it is put back would be lost
+--            1 byte   1 settled | 0 it was settled before | 2 it came too late | 3 the counts of its durable buckets are missing
+--                     | 4 now is in neither period of a bucket; then 7 bytes follow, now in ms since 1970.
+--                     With all but 1, nothing was changed. Points that are added to a bucket before it is put back would be lost
 --            and per bucket
 --            1 byte   1, or 0 if it cannot be read; then nothing follows
 --            4 bytes  remaining points
@@ -48,9 +49,10 @@ local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
 local US_PER_SECOND = 1000000
 -- A total has 32 bits. Charges stay below a limit, which is at most half of this.
 local MOST_POINTS = 4000000000
-local ALREADY, SETTLED, ENDED, MISSING = '\0', '\1', '\2', '\3'
+local ALREADY, SETTLED, ENDED, MISSING, MOVED = '\0', '\1', '\2', '\3', '>BI7'
 local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+) ?(%S*)', '^(%d+) (%d+) (%d+)', ',(%d+) (%d+) (%d+) (%d+)'
 local PERIOD, PERIOD_STATE = ';(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)', '>BI7I6I7'
+local SPAN = ';(%d+) (%d+) (%d+)'
 -- As in charge.lua: slots of no replica, and their leases.
 local SLOT, LEASE, LEASE_BYTES = '#(%d+)', '>c16I6I4I7', 33
 local HELD_ID, HELD_SHORT_MS, HELD_END_US, HELD_LONG_END_US = '~%015.0f', 60000, 1000000, 10000000
@@ -260,6 +262,15 @@ local function settle_period(key, startUs, endUs, nextEndUs, more, limit, charge
   return pack(PERIOD_STATE, 1, settled < limit and limit - settled or 0, endUs - nowUs, over)
 end
 
+-- Whether now is in neither of the two periods of a bucket: the sender's clock differs.
+local function is_moved(text)
+  for start, length, nextLength in string.gmatch(text, SPAN) do
+    local startUs = start * US_PER_SECOND
+    if nowUs < startUs or nowUs >= startUs + (length + nextLength) * US_PER_SECOND then return true end
+  end
+  return false
+end
+
 -- Frees a slot that belongs to no replica. The lease stays, with one slot less.
 local function free(key, chargedUs, heldMs)
   local value = pcall('GET', key) or ''
@@ -286,6 +297,8 @@ for text = 2, #ARGV do
     outcome = pcall('GETRANGE', marker, '0', '0') == '1' and ALREADY or ENDED
   elseif pcall('GETRANGE', marker, '0', '0') ~= '' then
     outcome = ALREADY
+  elseif is_moved(ARGV[text]) then
+    outcome = pack(MOVED, 4, nowUs / 1000)
   else
     -- Not SET with NX, which is a further right for a user that may run single commands only.
     call('PSETEX', marker, markedMs + math.max(0, math.ceil((endUs - nowUs) / 1000)), '1')

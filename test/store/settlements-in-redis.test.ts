@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { calendarOf } from '../../src/domain/limits/calendar.ts';
 import { SLOTS_ENDING } from '../../src/store/keys.ts';
+import { PeriodClock } from '../../src/store/redis/period-clock.ts';
 import { withScripts } from '../../src/store/redis/scripts.ts';
 import { sendSettlements } from '../../src/store/redis/send-settlements.ts';
 import { type BucketCharge, type Charge, recordedLimit, type Settlement } from '../../src/store/store.ts';
@@ -171,28 +172,43 @@ test('values of every type and length, and headers that contradict their entries
   }
 });
 
-test('a period that has no time of Redis, and a value that is none of a period, change nothing', async () => {
+test.each([3, -3])(
+  'a clock that differs by %i hours is set, and the period of Redis is settled',
+  async (hours) => {
+    const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
+    const startMs = START_US / 1_000;
+    const clock = new PeriodClock(() => startMs + hours * 3_600_000);
+    const charges = [50, 30].map((cost) => ({ buckets: [bucketOf(`tokens-${cost}`, { calendar })], cost }));
+    const made = await Promise.all(charges.map((charge) => charged(charge, START_US)));
+    const settlements = made.map((one) => settlementOf(one, 40));
+    const settled = await sendSettlements(client, settlements, { ...LIFE, nowUs: START_US, clock });
+    expect(settled).toMatchObject([
+      { outcome: 'settled', buckets: [{ remaining: 60 }] },
+      { outcome: 'settled', buckets: [{ remaining: 60 }] },
+    ]);
+    expect(clock.nowMs()).toBe(Math.floor(startMs));
+  },
+);
+
+test('a value that is none of a period changes nothing', async () => {
   const calendar = calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 });
   const bucket = bucketOf('tokens', { calendar });
   const charge = { buckets: [bucket], cost: 50 };
   const made = await charged(charge, START_US);
-  const settle = async (unixMs: number) => {
-    const options = { ...LIFE, nowUs: START_US, unixMs };
-    const [settled] = await sendSettlements(client, [settlementOf(made, 40)], options);
+  const settle = async () => {
+    const [settled] = await sendSettlements(client, [settlementOf(made, 40)], { ...LIFE, nowUs: START_US });
     return settled && 'buckets' in settled ? settled.buckets[0] : 'not settled';
   };
-  const hours = (count: number) => START_US / 1_000 + count * 3_600_000;
-  expect([await settle(hours(3)), await settle(hours(-3))]).toEqual([undefined, undefined]);
-  expect(await settle(hours(0))).toMatchObject({ remaining: 60 });
+  expect(await settle()).toMatchObject({ remaining: 60 });
   const endS = calendar.at(START_US / 1_000).endMs / 1_000;
   const count = (total: number, atS: number) => Buffer.from([...sevenBytes(total), ...fiveBytes(atS)]);
   for (const value of [count(1, endS + 3_600), count(2 ** 53 + 2, START_US / US_PER_SECOND), 'short']) {
     await client.set(bucket.key, value);
-    expect(await settle(hours(0))).toBeUndefined();
+    expect(await settle()).toBeUndefined();
   }
   await client.del(bucket.key);
   await client.lpush(bucket.key, 'a list');
-  expect(await settle(hours(0))).toBeUndefined();
+  expect(await settle()).toBeUndefined();
 });
 
 const calendar = calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 });

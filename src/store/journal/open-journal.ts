@@ -3,7 +3,7 @@ import { type FollowedStore, followStore, type StoreSettings } from '../open-sto
 import type { Store } from '../store.ts';
 import { Journal, type JournalObserver } from './journal.ts';
 import { PostgresJournal } from './postgres.ts';
-import { PROCESS_CLOCK, RecordingStore, UNIX_CLOCK } from './recording-store.ts';
+import { PROCESS_CLOCK, RecordingStore, RedisClock } from './recording-store.ts';
 import { Recovery, type RecoveryObserver } from './recovery.ts';
 
 /** A journal that is written. */
@@ -37,7 +37,7 @@ export function openJournal(
 ): OpenJournal {
   const tables = new PostgresJournal(url, fleet);
   const journal = new Journal(tables, { flushMs, replica: randomUUID() }, observer);
-  const clock = store.kind === 'memory' ? PROCESS_CLOCK : UNIX_CLOCK;
+  const clock = store.kind === 'memory' ? PROCESS_CLOCK : new RedisClock();
   const followed = followStore(store, fleet, {
     missing: () => recovery?.want(),
     arrived: (server) => recovery?.arrived(server),

@@ -21,17 +21,34 @@ export interface JournalClock {
   nowUs(): number;
   /** Of a time that a decision has. */
   unixUs(chargedAtUs: number): number;
+  /** A decision was made at this time, just now. */
+  set(chargedAtUs: number): void;
 }
 
-const nowUs = () => Date.now() * 1_000;
+const ownUs = () => Date.now() * 1_000;
 
-/** Of Redis, whose times are Unix times. */
-export const UNIX_CLOCK: JournalClock = { nowUs, unixUs: (chargedAtUs) => chargedAtUs };
+/** Of Redis, whose times are Unix times: the process's own clock, set by each charge. */
+export class RedisClock implements JournalClock {
+  #aheadUs = 0;
+
+  nowUs(): number {
+    return ownUs() + this.#aheadUs;
+  }
+
+  unixUs(chargedAtUs: number): number {
+    return chargedAtUs;
+  }
+
+  set(chargedAtUs: number): void {
+    this.#aheadUs = chargedAtUs - ownUs();
+  }
+}
 
 /** Of the memory store, whose times begin with the process. */
 export const PROCESS_CLOCK: JournalClock = {
-  nowUs,
-  unixUs: (chargedAtUs) => nowUs() - (monotonicUs() - chargedAtUs),
+  nowUs: ownUs,
+  unixUs: (chargedAtUs) => ownUs() - (monotonicUs() - chargedAtUs),
+  set: () => {},
 };
 
 /** A store whose decisions on durable limits are recorded. */
@@ -84,6 +101,7 @@ export class RecordingStore implements Store {
 
   #recordAdmitted(chargedAtUs: number, { buckets, cost, operation = '' }: Charge): void {
     const atUs = this.#clock.unixUs(chargedAtUs);
+    this.#clock.set(chargedAtUs);
     for (const bucket of buckets) {
       if (isRecordedBucket(bucket))
         this.#journal.add(bucket, operation, atUs, 'admitted', costIn(bucket, cost));

@@ -107,10 +107,19 @@ export const DROP_OLD = [
   "delete from weir_journal_replicas where fleet = $1 and seen_at < now() - interval '1 hour'",
 ];
 
-/** Counts that have ended, at most $2 of them, so that it takes no longer than other queries. $1 fleet. */
+/** The clock of PostgreSQL may be so much ahead of Redis's, whose time decides what has ended. */
+const NOW = "extract(epoch from now() - interval '1 minute')::bigint";
+
+/**
+ * Counts that have ended, at most $2 of them, so that it takes no longer than other queries. $1 fleet. If a limit has got another calendar, a
+ * period may have ended whose points count in the next one, which began earlier.
+ */
 export const DROP_ENDED = `
   delete from weir_journal_counts where ctid = any(array(
-    select ctid from weir_journal_counts where fleet = $1 and until < extract(epoch from now()) limit $2
+    select ctid from weir_journal_counts as counts where fleet = $1 and until < ${NOW} and not exists (
+      select from weir_journal_counts as later
+      where later.fleet = $1 and later.key = counts.key and later.until >= ${NOW} and later.start < counts.last_at
+    ) limit $2
   ))`;
 
 /** The sums of a time by day and operation. $1 fleet, $2 scope, $3 owner, $4 time zone, $5 start, $6 end. */
@@ -159,16 +168,22 @@ export const UNFLUSHED = `
 
 /**
  * What counts now, as lua/put-back.lua reads it: keys, texts of them, and the last key. $1 fleet. Neither a key nor a number has a space or
- * a comma. Sums are exact up to 2^53, and sums of bigint take longer.
+ * a comma. Sums are exact up to 2^53, and sums of bigint take longer. As in Redis, a period has the points of an earlier one that was
+ * charged after the start of this one: its limit has got another calendar since.
  */
 const presentOf = (condition: string, limit: string) => `
   select string_agg(key, ' ') as keys, string_agg(text, ',') as texts, max(key) as last from (
     select key, case when max(window_seconds) is null
-      then max(start) || ' ' || max(until) || ' ' || max(last_at) || ' ' || sum(points::float8)::bigint
+      then max(start) || ' ' || max(until) || ' ' || max(last_at) || ' ' || case
+        when min(last_at) > max(start) then sum(points::float8)::bigint
+        else (
+          select sum(one.points::float8)::bigint from unnest(array_agg(last_at), array_agg(points)) as one (charged, points)
+          where one.charged > max(start)
+        ) end
       else max(window_seconds) || ' ' ||
         string_agg(last_at || ' ' || points, ' ' order by last_at) filter (where window_seconds is not null) end as text
-    from weir_journal_counts where fleet = $1 and ${condition} and until > extract(epoch from now())::bigint
-    group by key having max(window_seconds) is not null or sum(points::float8) > 0
+    from weir_journal_counts where fleet = $1 and ${condition} and (until > ${NOW} or window_seconds is null)
+    group by key having max(window_seconds) is not null or max(until) > ${NOW} and sum(points::float8) > 0
     order by key ${limit}
   ) as counts`;
 

@@ -28,6 +28,11 @@ export class PeriodClock {
   /** Takes the time of Redis from an error of the script. */
   learn(message: string): void {
     const unixMs = Number(PERIOD_ERROR.exec(message)?.[1] ?? Number.NaN);
-    if (Number.isSafeInteger(unixMs)) this.#aheadMs = unixMs - this.#ownMs();
+    if (Number.isSafeInteger(unixMs)) this.set(unixMs);
+  }
+
+  /** Takes the time of Redis. */
+  set(unixMs: number): void {
+    this.#aheadMs = unixMs - this.#ownMs();
   }
 }

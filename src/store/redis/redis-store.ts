@@ -95,7 +95,7 @@ export class RedisStore implements Store {
         groupOf,
         problemOf: (group) => this.#problemOf(group),
         send: async (settlements, group, markedMs) => {
-          const options = { markedMs, unixMs: this.#clock.nowMs(), mark: marks?.of(group) };
+          const options = { markedMs, clock: this.#clock, mark: marks?.of(group) };
           const settled = await sendSettlements(client, settlements, options);
           marks?.lookAt(settled);
           return settled;

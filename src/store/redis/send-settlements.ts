@@ -10,19 +10,25 @@ import {
   type Settlement,
 } from '../store.ts';
 import { LIFE_MS_PER_WINDOW_SECOND, type Mark, signOf, spanText } from './charge-arguments.ts';
+import { PeriodClock } from './period-clock.ts';
 import { type RedisClient, SETTLE } from './scripts.ts';
 import { isOfWindow, readSevenBytes } from './send-charges.ts';
 
 /** The first byte of a reply of lua/settle.lua. */
-const OUTCOMES = ['already', 'settled', 'ended', 'missing'] as const;
+const OUTCOMES = ['already', 'settled', 'ended', 'missing', 'moved'] as const;
+/** What follows `moved`: the time of Redis. */
+const TIME_BYTES = 7;
 const STATE_BYTES = 14;
 const PERIOD_STATE_BYTES = 20;
+
+/** Undefined where counts are being put back. */
+type Answer = Settled | 'moved' | undefined;
 
 interface SettleOptions {
   /** How long a settlement may be sent again. */
   readonly markedMs: number;
-  /** Unix time by the clock of Redis, as far as it is known, for buckets of periods. */
-  readonly unixMs?: number | undefined;
+  /** For buckets of periods. A settlement that names other periods than the present ones teaches it. */
+  readonly clock?: PeriodClock | undefined;
   /** With a journal, as for charges. */
   readonly mark?: Mark | undefined;
   /** A clock, and a life of written keys, for tests. */
@@ -32,26 +38,43 @@ interface SettleOptions {
 
 /**
  * Applies settlements in one script call, in order. All their keys must be in one Cluster slot. Returns undefined for a settlement that was
- * not applied, because its counts are being put back. Rejects with the error of Redis or of its connection.
+ * not applied, because its counts are being put back. Where Redis is in other periods than the clock, it is asked once more. Rejects with
+ * the error of Redis or of its connection.
  */
 export async function sendSettlements(
   client: RedisClient,
   settlements: readonly Settlement[],
   options: SettleOptions,
 ): Promise<readonly (Settled | undefined)[]> {
-  const args = settleArguments(settlements, options);
+  const { nowUs = 0 } = options;
+  const { clock = new PeriodClock(nowUs === 0 ? Date.now : () => nowUs / 1000) } = options;
+  const answers = await send(client, settlements, options, clock);
+  const moved = settlements.filter((_, index) => answers[index] === 'moved');
+  const again = moved.length === 0 ? [] : await send(client, moved, options, clock);
+  const known = (answer: Answer) => (answer === 'moved' ? undefined : answer);
+  return answers.map((answer) => known(answer === 'moved' ? again.shift() : answer));
+}
+
+async function send(
+  client: RedisClient,
+  settlements: readonly Settlement[],
+  options: SettleOptions,
+  clock: PeriodClock,
+): Promise<Answer[]> {
+  const args = settleArguments(settlements, options, clock.nowMs());
   const reply = await client.settleBuffer(args).catch((error: unknown) => {
     // As for charges: nothing ran.
     if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
     return client.callBuffer('EVAL', [SETTLE, ...args]);
   });
   if (!Buffer.isBuffer(reply)) throw new TypeError('the script returned no text');
-  return readSettled(reply, settlements);
+  return readSettled(reply, settlements, clock);
 }
 
 function settleArguments(
   settlements: readonly Settlement[],
-  { markedMs, nowUs = 0, lifeMs = 0, unixMs = nowUs / 1000, mark }: SettleOptions,
+  { markedMs, nowUs = 0, lifeMs = 0, mark }: SettleOptions,
+  unixMs: number,
 ): (string | number)[] {
   const isMarked = mark !== undefined && settlements.some(({ charge }) => isDurable(charge.buckets));
   const keys: string[] = isMarked ? [mark.key] : [];
@@ -88,11 +111,15 @@ function periodTextOf(bucket: BucketCharge, unixMs: number, settlement: Settleme
     : `;${spanText(span)} ${cost} ${finalCostIn(bucket, settlement)} ${bucket.limit}${signOf(bucket)}`;
 }
 
-function readSettled(reply: Buffer, settlements: readonly Settlement[]): (Settled | undefined)[] {
+function readSettled(reply: Buffer, settlements: readonly Settlement[], clock: PeriodClock): Answer[] {
   let position = 0;
   return settlements.map(({ charge }) => {
     const outcome = OUTCOMES[reply.readUInt8(position++)];
     if (outcome === undefined) throw new TypeError('the script returned an unknown outcome');
+    if (outcome === 'moved') {
+      clock.set(readSevenBytes(reply, position));
+      position += TIME_BYTES;
+    }
     const buckets: (SettledState | undefined)[] = charge.buckets.map((bucket) => {
       if (!isOfWindow(bucket) || reply.readUInt8(position++) === 0) return undefined;
       const state = {
@@ -112,6 +139,7 @@ function readSettled(reply: Buffer, settlements: readonly Settlement[]): (Settle
       };
       position += PERIOD_STATE_BYTES;
     }
+    if (outcome === 'moved') return outcome;
     return outcome === 'missing' ? undefined : { outcome, buckets };
   });
 }

@@ -149,6 +149,36 @@ describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
     expect((await client.query('select from weir_journal_counts')).rowCount).toBe(0);
   });
 
+  test.each([
+    ['after the present period began', 60, 30, 170],
+    ['before the present period began', 60, -60, 70],
+    ['in the last minute before the present period began', 60, 0, 70],
+    ['after the present period began, and its own has not ended', 3_600, 30, 170],
+    ['before the present period began, and its own has not ended', 3_600, -60, 70],
+  ])(
+    'have points in a limit with another calendar that were charged %s',
+    async (_, until, charged, points) => {
+      const { openJournal, client } = await database();
+      const journal = openJournal();
+      const nowS = Math.floor(Date.now() / 1_000);
+      const insert = (key: string, start: number, end: number, lastAt: number, counted: number) =>
+        client.query('insert into weir_journal_counts values ($1, $2, $3, $4, null, $5, $6)', [
+          ...['weir', key, start, end, lastAt, counted],
+        ]);
+      await journal.write('replica', 1, []);
+      const start = nowS - 900;
+      await insert('changed', start - 1_800, nowS - 600 + until, start + charged, 100);
+      await insert('changed', start, start + 3_600, nowS, 70);
+      await insert('ended', start - 3_600, nowS - 120, start - 60, 500);
+      await journal.tidy();
+      const { keys, texts } = await journal.recovery.countsOf(['changed', 'ended']);
+      expect(keys).toEqual(['changed']);
+      expect(texts[0]?.split(' ').at(-1)).toBe(`${points}`);
+      const left = await client.query("select from weir_journal_counts where key = 'ended'");
+      expect(left.rowCount).toBe(0);
+    },
+  );
+
   test('have an owner that is used every minute by quarters of an hour, and drop rows after 400 days', async () => {
     const { openJournal, client } = await database();
     const journal = openJournal();

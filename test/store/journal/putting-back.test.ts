@@ -169,7 +169,7 @@ test.each([
     cost: 3,
     refundsRequests: false,
   }));
-  const settled = await sendSettlements(client, settlements, { markedMs: 1_000, unixMs: Date.now(), mark });
+  const settled = await sendSettlements(client, settlements, { markedMs: 1_000, mark });
   expect(settled.map((one) => one?.outcome)).toEqual([isCounting ? 'settled' : undefined, 'settled']);
   expect(await client.exists(day.key, month.key)).toBe(isCounting ? 2 : 0);
   expect(settled[1]).toMatchObject({ buckets: [{ remaining: isCounting ? 4 : 7 }] });
