@@ -54,15 +54,9 @@ export interface RunningGateway {
   drain(): Promise<void>;
 }
 
-export async function runGateway(
-  configuration: Configuration,
-  { log, lines }: Log = openLog(
-    configuration.settings.log.level,
-    undefined,
-    configuration.settings.log.fields,
-  ),
-): Promise<RunningGateway> {
+export async function runGateway(configuration: Configuration, given?: Log): Promise<RunningGateway> {
   const { settings, limits } = configuration;
+  const { log, lines } = given ?? openLog(settings.log.level, undefined, settings.log.fields);
   const metrics = createMetrics(settings.identity);
   const storeObserver = observeStore(metrics, log);
   const journal = await runJournal(settings, metrics, log);

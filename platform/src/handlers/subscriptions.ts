@@ -36,7 +36,8 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
   const bodyOf = (subscription: Subscription) => subscriptionBody(subscription, pauseAfterSeconds);
   return {
     async createWebhookSubscription(call, db) {
-      const { url, subscribedEvents, scope = 'Account', description = null } = call.body as SubscriptionBody;
+      const body = call.body as SubscriptionBody;
+      const { url, subscribedEvents, scope = 'Account' } = body;
       check({ url, subscribedEvents }, allowPrivate);
       const now = settings.now();
       const secret = newSecret();
@@ -44,23 +45,7 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       await checkRoom(db, scope, scopeId);
       const subscription = await db
         .insertInto('subscriptions')
-        .values({
-          id: `sub_${randomUUID()}`,
-          scope_type: scope,
-          scope_id: scopeId,
-          url,
-          description,
-          secret,
-          subscribed_events: JSON.stringify(subscribedEvents),
-          status: 'Active',
-          paused_reason: null,
-          failing_since: null,
-          probe_at: null,
-          previous_secret: null,
-          previous_secret_until: null,
-          created_at: now,
-          updated_at: now,
-        })
+        .values({ ...newSubscription(body, now), scope_type: scope, scope_id: scopeId, secret })
         .returningAll()
         .executeTakeFirstOrThrow();
       return { status: 201, body: { ...bodyOf(subscription), secret } };
@@ -98,6 +83,23 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       await db.deleteFrom('subscriptions').where('id', '=', id).execute();
       return { status: 204 };
     },
+  };
+}
+
+function newSubscription({ url, subscribedEvents, description }: SubscriptionBody, now: Date) {
+  return {
+    id: `sub_${randomUUID()}`,
+    url,
+    description: description ?? null,
+    subscribed_events: JSON.stringify(subscribedEvents),
+    status: 'Active' as const,
+    paused_reason: null,
+    failing_since: null,
+    probe_at: null,
+    previous_secret: null,
+    previous_secret_until: null,
+    created_at: now,
+    updated_at: now,
   };
 }
 
