@@ -68,10 +68,10 @@ export async function runGateway(configuration: Configuration, given?: Log): Pro
   const identity = runIdentity(configuration, sharing, metrics, reporting.changes);
   const operationTable = operationTableOf(configuration);
   const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs(), settings.limits.fields);
-  let isReady = true;
+  const state = { isReady: true };
   const tls = runTls(configuration, metrics, log);
   const parts = { store, journal, sharing, share, buckets, clock, identity, metrics, ...reporting };
-  const admin = runAdmin(configuration, { ...parts, tls, isReady: () => isReady });
+  const admin = runAdmin(configuration, { ...parts, tls, isReady: () => state.isReady });
   const telemetry = await startTelemetry(process.env, log, metrics);
   const notifications = await runNotifications(settings, sharing, metrics, reporting.changes);
   const dependencies = {
@@ -89,30 +89,22 @@ export async function runGateway(configuration: Configuration, given?: Log): Pro
     tls: tls.listen,
     accessLog: settings.log.access ? new AccessLog(log, lines, settings.log.fields) : undefined,
     tracing: telemetry.tracing,
-    isDraining: () => !isReady,
+    isDraining: () => !state.isReady,
   };
   const envoy = await runEnvoy(configuration, { ...dependencies, tls: tls.decisions, observer: metrics });
   const ports = await createPorts(settings, dependencies, shared, tls.decisions, envoy?.server);
   const costs = new RunningCosts(buckets, configuration, reporting.changes);
   const reloaded = reloadableOf(buckets, costs, operationTable, identity, admin, envoy);
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
-  const close = async (): Promise<void> => {
-    isReady = false;
-    await closeInOrder([following, tls, ports, admin, notifications, telemetry, identity, share, store]);
-  };
-  const drain = async (): Promise<void> => {
-    isReady = false;
-    log.info('weir is draining');
-    await setTimeout(settings.shutdown.drainDelaySeconds * 1000);
-    await close();
-  };
+  const closed = [following, tls, ports, admin, notifications, telemetry, identity, share, store];
+  const ending = endingOf(state, closed, settings, log);
   try {
     await Promise.all([untilCounting(store, settings.store.keyPrefix, storeObserver, journal), admin.ready]);
     const { url, decisionsUrl, envoyUrl } = await ports.open();
     const adminUrl = await openPort('admin', settings.admin, (address) => admin.listen(address));
-    return noted({ url, adminUrl, decisionsUrl, envoyUrl, close, drain }, settings, log);
+    return noted({ url, adminUrl, decisionsUrl, envoyUrl, ...ending }, settings, log);
   } catch (error) {
-    await close();
+    await ending.close();
     throw error;
   }
 }
@@ -124,8 +116,24 @@ function openSharing({ store }: Settings, observer: SharedObserver, log: Log['lo
   return { store: shared, clock: new SharedClock(), observer, log };
 }
 
-async function closeInOrder(parts: readonly ({ close(): unknown } | undefined)[]): Promise<void> {
-  for (const part of parts) await part?.close();
+/** How a running gateway ends: its parts are closed in this order. */
+function endingOf(
+  state: { isReady: boolean },
+  parts: readonly ({ close(): unknown } | undefined)[],
+  { shutdown }: Settings,
+  log: Log['log'],
+): Pick<RunningGateway, 'close' | 'drain'> {
+  const close = async (): Promise<void> => {
+    state.isReady = false;
+    for (const part of parts) await part?.close();
+  };
+  const drain = async (): Promise<void> => {
+    state.isReady = false;
+    log.info('weir is draining');
+    await setTimeout(shutdown.drainDelaySeconds * 1000);
+    await close();
+  };
+  return { close, drain };
 }
 
 /** Everything that uses a reloaded file. */

@@ -114,8 +114,7 @@ function periodTextOf(bucket: BucketCharge, unixMs: number, settlement: Settleme
 function readSettled(reply: Buffer, settlements: readonly Settlement[], clock: PeriodClock): Answer[] {
   let position = 0;
   return settlements.map(({ charge }) => {
-    const outcome = OUTCOMES[reply.readUInt8(position++)];
-    if (outcome === undefined) throw new TypeError('the script returned an unknown outcome');
+    const outcome = outcomeOf(reply.readUInt8(position++));
     if (outcome === 'moved') {
       clock.set(readSevenBytes(reply, position));
       position += TIME_BYTES;
@@ -139,7 +138,17 @@ function readSettled(reply: Buffer, settlements: readonly Settlement[], clock: P
       };
       position += PERIOD_STATE_BYTES;
     }
-    if (outcome === 'moved') return outcome;
-    return outcome === 'missing' ? undefined : { outcome, buckets };
+    return answerOf(outcome, buckets);
   });
+}
+
+function outcomeOf(byte: number): (typeof OUTCOMES)[number] {
+  const outcome = OUTCOMES[byte];
+  if (outcome === undefined) throw new TypeError('the script returned an unknown outcome');
+  return outcome;
+}
+
+function answerOf(outcome: (typeof OUTCOMES)[number], buckets: (SettledState | undefined)[]): Answer {
+  if (outcome === 'moved') return outcome;
+  return outcome === 'missing' ? undefined : { outcome, buckets };
 }
