@@ -107,8 +107,8 @@ export const DROP_OLD = [
   "delete from weir_journal_replicas where fleet = $1 and seen_at < now() - interval '1 hour'",
 ];
 
-/** The clock of PostgreSQL may be so much ahead of Redis's, whose time decides what has ended. */
-const NOW = "extract(epoch from now() - interval '1 minute')::bigint";
+/** The clock of PostgreSQL may be so much ahead of Redis's, whose time decides what has ended. As a subquery, it is worked out once. */
+const NOW = "(select extract(epoch from now() - interval '1 minute')::bigint)";
 
 /**
  * Counts that have ended, at most $2 of them, so that it takes no longer than other queries. $1 fleet. If a limit has got another calendar, a
@@ -177,15 +177,15 @@ const presentOf = (condition: string, limit: string) => `
       then max(start) || ' ' || max(until) || ' ' || max(last_at) || ' ' || case
         when min(last_at) > max(start) then sum(points::float8)::bigint
         else (
-          select sum(one.points::float8)::bigint from unnest(array_agg(last_at), array_agg(points)) as one (charged, points)
-          where one.charged > max(start)
+          select sum(own.points::float8)::bigint from weir_journal_counts as own
+          where own.fleet = $1 and own.key = counts.key and own.last_at > max(counts.start)
         ) end
       else max(window_seconds) || ' ' ||
         string_agg(last_at || ' ' || points, ' ' order by last_at) filter (where window_seconds is not null) end as text
-    from weir_journal_counts where fleet = $1 and ${condition} and (until > ${NOW} or window_seconds is null)
-    group by key having max(window_seconds) is not null or max(until) > ${NOW} and sum(points::float8) > 0
+    from weir_journal_counts as counts where fleet = $1 and ${condition} and (window_seconds is null or until > ${NOW})
+    group by key having max(window_seconds) is not null or sum(points::float8) > 0 and max(until) > ${NOW}
     order by key ${limit}
-  ) as counts`;
+  ) as present`;
 
 /** A page of it: $2 the key after which the page begins, $3 keys. */
 export const PRESENT = presentOf('key > $2', 'limit $3');
