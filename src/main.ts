@@ -71,7 +71,10 @@ withSettings(program.command('revoke'), 'process settings, which name the Redis 
   .allowExcessArguments()
   .allowUnknownOption()
   .usage('[--config <file>] (--token <token> | --principal <id>) [--undo], or [--config <file>] --list')
-  .option('--token <token>', 'a token, or sha256:<hex> of one; - reads it from standard input')
+  .option(
+    '--token <token>',
+    'a token, or sha256: and the 64 hex digits of its digest; - reads it from standard input',
+  )
   .option('--principal <id>', 'Person or ServiceAccount: all tokens issued to it until now')
   .option(
     '--hours <number>',

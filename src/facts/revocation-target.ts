@@ -26,7 +26,7 @@ const SIGNED_TOKEN = /^eyJ[\w-]*\.[\w-]+\.[\w-]*$/;
 /**
  * The target for a token, or for `sha256:` and the digest of one. Only the digest is kept.
  *
- * @throws TargetRefused
+ * @throws TargetRefused also for a shortened digest: hashed as a token, it would revoke nothing
  */
 export function tokenTarget(given: string, names: TargetNames): Revoked {
   const token = given.trim().replace(/^bearer\s+/i, '');
@@ -35,8 +35,14 @@ export function tokenTarget(given: string, names: TargetNames): Revoked {
       `What ${names.token} was given is not a token: it is empty, too long, or has a space in it. Nothing was revoked.`,
     );
   }
+  if (!/^sha256:/i.test(token)) return { kind: 'token', digestHex: hash('sha256', token) };
   const digest = /^sha256:([0-9a-f]{64})$/i.exec(token)?.[1];
-  return { kind: 'token', digestHex: digest?.toLowerCase() ?? hash('sha256', token) };
+  if (digest === undefined) {
+    throw new TargetRefused(
+      `${names.token}: a digest has 64 hex digits after sha256:. A shortened one, as lists show it, names no token. Nothing was revoked.`,
+    );
+  }
+  return { kind: 'token', digestHex: digest.toLowerCase() };
 }
 
 /** @throws TargetRefused for what is not an id, or looks like a token */

@@ -66,6 +66,17 @@ describe('a token that was pasted in the wrong place revokes nothing, and is not
   });
 });
 
+it.each([`sha256:${sha256(TOKEN).slice(0, 16)}`, `SHA256:${sha256(TOKEN)}0`, 'sha256:'])(
+  '%s is not a digest, and revokes nothing',
+  async (token) => {
+    const { stdout, failure } = await revokeHere({ config, token });
+    expect(failure).toBe(
+      '--token: a digest has 64 hex digits after sha256:. A shortened one, as lists show it, names no token. Nothing was revoked.',
+    );
+    expect(stdout + (await contentOfRedis())).toBe('');
+  },
+);
+
 it('a token of the identities file that is given as a principal is called a token', async () => {
   const { failure } = await revokeHere({ config, principal: TOKEN });
   expect(failure).toBe('--principal was given a token: use --token. Nothing was revoked.');

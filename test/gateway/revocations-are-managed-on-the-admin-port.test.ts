@@ -107,6 +107,10 @@ it.each([
   [{}, /either token or principal/],
   [{ token: 5 }, /either token or principal/],
   [{ token: `${SECRET} ${SECRET}` }, /token was given is not a token/],
+  [
+    { token: `sha256:${hash('sha256', 'lonely').slice(0, 16)}` },
+    /^token: a digest has 64 hex digits after sha256:/,
+  ],
   [{ principal: SIGNED }, /principal was given what looks like a token: use token/],
   [{ principal: 'lonely' }, /principal was given a token: use token/],
   [{ principal: SECRET }, /The principal is unknown/],
