@@ -46,6 +46,7 @@ export class FactListener<T extends Fact> implements ChannelListener {
   readonly #refused = new Set<string>();
   #refusedSinceMs = performance.now();
   #readAtMs = performance.now();
+  #isRead = false;
 
   constructor(facts: KnownFacts<T>, { clock, observer, log }: FactSharing, events: FactEvents<T>) {
     this.#facts = facts;
@@ -58,6 +59,11 @@ export class FactListener<T extends Fact> implements ChannelListener {
   /** How long ago the record was read; since the start if it never was. */
   get ageSeconds(): number {
     return Math.max(0, performance.now() - this.#readAtMs) / 1_000;
+  }
+
+  /** Whether the whole record was read since the start. */
+  get isRead(): boolean {
+    return this.#isRead;
   }
 
   message(text: string): void {
@@ -74,6 +80,7 @@ export class FactListener<T extends Fact> implements ChannelListener {
   connected(isConnected: boolean, problem?: string): void {
     const { plural } = this.#facts.kind;
     this.#events.connected?.(isConnected);
+    this.#isRead ||= isConnected;
     if (!isConnected) this.#log.warn({ problem }, `${plural} do not reach this replica until Redis is back`);
     else if (problem !== undefined) {
       this.#log.warn(

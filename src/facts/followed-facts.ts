@@ -49,6 +49,11 @@ export class FollowedFacts<T extends Fact> {
     return this.isShared ? this.#listener.ageSeconds : 0;
   }
 
+  /** Whether the facts of all replicas were read since the start. Until then it is unknown what they are. */
+  get isRead(): boolean {
+    return !this.isShared || this.#listener.isRead;
+  }
+
   /** Unix time by the clock that all replicas share, as far as this process knows it. */
   get nowMs(): number {
     return this.#sharing.clock.nowMs();

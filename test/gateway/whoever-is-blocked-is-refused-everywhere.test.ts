@@ -213,6 +213,41 @@ it('blocks stay in force while Redis is down, and none can be made', async () =>
   expect(await statusOf(gateway, { token: 'lonely' })).toBe(200);
 });
 
+it('blocks, live limits and revocations are unknown, not none, until Redis was read once', async () => {
+  const server = await startRedisServer();
+  onTestFinished(() => server.stop());
+  await server.kill();
+  const gateway = await start({ store: uniqueRedisStore(server.url) });
+  const requests = [
+    ['GET', '/blocks'],
+    ['GET', '/limits/live'],
+    ['GET', '/revocations'],
+    ['DELETE', '/blocks/accounts/acct_1?why=found'],
+  ] as const;
+  const ask = (method: string, path: string) => fetch(gateway.adminUrl + path, { method });
+  for (const [method, path] of requests) {
+    const response = await ask(method, path);
+    expect([response.status, response.headers.get('age'), await response.json()]).toEqual([
+      503,
+      null,
+      { error: expect.stringMatching(/are in Redis, which could not be read since this replica started\.$/) },
+    ]);
+  }
+  const options = { url: gateway.adminUrl, why: 'found' };
+  for (const command of [() => listLimits(options), () => unblock('acct_1', options)]) {
+    const { stdout, failure } = await runHere(command);
+    expect([stdout, failure]).toEqual([
+      '',
+      expect.stringContaining('503: The live limits and blocks are in'),
+    ]);
+  }
+  await server.start();
+  for (const [method, path] of requests.slice(0, 3))
+    await expect.poll(async () => (await ask(method, path)).status, { timeout: 30_000 }).toBe(200);
+  await server.kill();
+  expect(await read(gateway, '/blocks')).toEqual([]);
+});
+
 describe('weir limit', () => {
   it('blocks, lists and unblocks, and refuses an id that nobody has', async () => {
     const gateway = await start();

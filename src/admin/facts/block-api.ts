@@ -48,6 +48,7 @@ function blockTarget(scope: BlockScope, given: string): BlockTarget {
 /** Blocks, unblocks and lists. Each change writes one audit line. */
 export class BlockApi implements FactApi {
   readonly path = '/blocks';
+  readonly title = 'The blocks';
   readonly #sources: BlockSources;
 
   constructor(sources: BlockSources) {
@@ -65,6 +66,10 @@ export class BlockApi implements FactApi {
       },
     ];
   });
+
+  get isRead(): boolean {
+    return this.#sources.facts.isRead;
+  }
 
   get ageSeconds(): number {
     return this.#sources.facts.ageSeconds;

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { ActionRefused } from '../action.ts';
+import { StoreUnavailable } from './fact-change.ts';
 
 /** What an operator sends to change facts. */
 export interface FactRequest {
@@ -23,19 +24,26 @@ interface FactRoute {
 export interface FactApi {
   /** Where they are listed. */
   readonly path: string;
+  /** What is listed, such as `The blocks`. */
+  readonly title: string;
+  /** False while the list was never read from Redis: it is unknown then, not empty. */
+  readonly isRead: boolean;
   /** How long ago the list was read from Redis. */
   readonly ageSeconds: number;
   list(): Promise<readonly object[]>;
   readonly routes: readonly FactRoute[];
 }
 
-/** Adds a GET of each list, and the routes that change facts. */
+/** Adds a GET of each list, which is a 503 while the list was never read, and the routes that change facts. */
 export function addFactRoutes(app: FastifyInstance, apis: readonly FactApi[]): void {
   for (const api of apis) {
     app.get(api.path, (_request, reply) => {
       // RFC 9111 section 5.1.
-      reply.header('Age', Math.floor(api.ageSeconds));
-      return orRefusal(reply, () => api.list());
+      if (api.isRead) reply.header('Age', Math.floor(api.ageSeconds));
+      return orRefusal(reply, async () => {
+        refuseUnread(api);
+        return api.list();
+      });
     });
     for (const { method, path, change } of api.routes) {
       app.route<{ Params: { id?: string } }>({
@@ -43,6 +51,8 @@ export function addFactRoutes(app: FastifyInstance, apis: readonly FactApi[]): v
         url: path,
         handler: ({ params: { id = '' }, body, query }, reply) =>
           orRefusal(reply, async () => {
+            // What is removed is looked up in the list.
+            if (method === 'DELETE') refuseUnread(api);
             const changed = await change({ id, body, query });
             if (method === 'POST') reply.code(201);
             return changed;
@@ -50,6 +60,11 @@ export function addFactRoutes(app: FastifyInstance, apis: readonly FactApi[]): v
       });
     }
   }
+}
+
+function refuseUnread({ title, isRead }: FactApi): void {
+  if (isRead) return;
+  throw new StoreUnavailable(`${title} are in Redis, which could not be read since this replica started.`);
 }
 
 /** The result of an action, or the reason why it was refused: as a status, and JSON with `error`. */

@@ -33,7 +33,7 @@ interface LiveLimitSources {
   readonly buckets: Buckets;
   readonly facts: FollowedFacts<LiveLimit>;
   /** Are listed before the live limits. */
-  readonly blocks: Pick<BlockApi, 'list' | 'ageSeconds'>;
+  readonly blocks: Pick<BlockApi, 'list' | 'isRead' | 'ageSeconds'>;
   readonly log: Changes;
   readonly owners: Pick<KnownOwners, 'refuseUnknown'>;
   /** The operations that could never be admitted under these limits. */
@@ -43,6 +43,7 @@ interface LiveLimitSources {
 /** Sets, removes and lists live limits. Each change writes one audit line. */
 export class LiveLimitApi implements FactApi {
   readonly path = '/limits/live';
+  readonly title = 'The live limits and blocks';
   readonly #sources: LiveLimitSources;
 
   constructor(sources: LiveLimitSources) {
@@ -70,6 +71,11 @@ export class LiveLimitApi implements FactApi {
       },
     ];
   });
+
+  get isRead(): boolean {
+    const { facts, blocks } = this.#sources;
+    return facts.isRead && blocks.isRead;
+  }
 
   get ageSeconds(): number {
     const { facts, blocks } = this.#sources;

@@ -42,6 +42,7 @@ class NotShared extends ActionRefused {
 /** Lists, makes and undoes revocations. Each change writes one audit line. A token appears in none of them. */
 export class RevocationApi implements FactApi {
   readonly path = '/revocations';
+  readonly title = 'The revocations';
   readonly #sources: RevocationSources;
 
   constructor(sources: RevocationSources) {
@@ -61,6 +62,10 @@ export class RevocationApi implements FactApi {
       change: async ({ id, query }) => this.#undoPrincipal(id, reasonIn(query)),
     },
   ];
+
+  get isRead(): boolean {
+    return this.#sources.facts.isRead;
+  }
 
   get ageSeconds(): number {
     return this.#sources.facts.ageSeconds;

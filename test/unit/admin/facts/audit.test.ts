@@ -55,7 +55,7 @@ it('each action writes one line with who, what and why, and what became of it', 
   const actions = new LiveLimitApi({
     buckets,
     facts,
-    blocks: { list: async () => [], ageSeconds: 0 },
+    blocks: { list: async () => [], isRead: true, ageSeconds: 0 },
     log: changes,
     owners: { refuseUnknown: async () => {} },
     findCosts: () => [],
