@@ -2,15 +2,18 @@ import { X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
-import { json } from 'node:stream/consumers';
+import { text as readAll } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
 import { loadSettings } from '../config/load.ts';
 import { readText } from '../config/reader/read-text.ts';
+import { isMapping } from '../config/reader/schema-node.ts';
 import { readTokenFile } from '../config/settings/port-token.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { roundedDuration } from '../domain/duration.ts';
 import { hostInUrl } from '../domain/network.ts';
+import { parsed } from '../facts/message-bounds.ts';
 import { CommandError } from '../process/failure.ts';
+import { type AnswerCheck, isAlive } from './admin-answers.ts';
 import { SETTINGS_FILE } from './options.ts';
 import { printError } from './print.ts';
 
@@ -27,6 +30,8 @@ export interface AdminOptions {
 interface AdminPort {
   readonly url: string;
   readonly token: string | undefined;
+  /** Where a token would be from, in words. */
+  readonly tokenFrom: string;
   readonly tls: ConnectionOptions;
 }
 
@@ -36,6 +41,8 @@ interface Answer {
   readonly body: unknown;
   /** How old what it lists is. */
   readonly ageSeconds: number;
+  /** Whether it has the headers that every guarded answer of the admin port has. */
+  readonly isGuarded: boolean;
 }
 
 /** The admin port refused a request. */
@@ -58,10 +65,17 @@ const NAME_ADMIN_PORT = 'Name the admin port: admin.port of weir.yaml, 9090 by d
 /** Longer than the store's deadline and any directory's. */
 const TIMEOUT_MS = 15_000;
 
-/** What a path of the admin port answers. Throws a CommandError that says what to do where it is not a 200. */
+/** What a header may have, by RFC 9110 section 5.5, without the spaces that end a token. */
+const FIELD_TEXT = /^[\x21-\x7e\x80-\xff]+$/;
+
+/**
+ * What a path of the admin port answers. Throws a CommandError that says what to do where it is not a 200, or not what an admin port
+ * answers.
+ */
 export async function askAdmin(
   options: AdminOptions,
   path: string,
+  isAnswer: AnswerCheck,
   { method = 'GET', body }: { readonly method?: 'GET' | 'PUT' | 'DELETE'; readonly body?: object } = {},
 ): Promise<unknown> {
   const port = adminPortOf(options);
@@ -70,31 +84,47 @@ export async function askAdmin(
   try {
     answer = await send(port, path, method, text);
   } catch (error) {
-    throw new CommandError(
-      `${port.url} does not answer: ${reasonOf(error)}. Is it the admin port of a running gateway?`,
-    );
+    throw new CommandError(`${port.url} ${reasonOf(error)}. Is it the admin port of a running gateway?`);
   }
+  if (answer.status !== 200) throw refusalOf(port, answer);
+  if (!isAnswer(answer.body) || (isEmpty(answer.body) && !answer.isGuarded)) throw notAdmin(port);
   if (answer.ageSeconds > OLD_SECONDS) {
     printError(
       `Changes of the last ${roundedDuration(answer.ageSeconds)} are unknown: ${port.url} could not read Redis.`,
     );
   }
-  if (answer.status === 200 && answer.body !== undefined) return answer.body;
-  const { error, requestId } = (answer.body ?? {}) as {
-    readonly error?: unknown;
-    readonly requestId?: unknown;
-  };
+  return answer.body;
+}
+
+/** An empty list may be anybody's. */
+function isEmpty(body: unknown): boolean {
+  return Array.isArray(body) && body.length === 0;
+}
+
+function refusalOf(port: AdminPort, { status, body }: Answer): CommandError {
+  const { error, requestId } = isMapping(body) ? body : {};
   if (requestId !== undefined)
-    throw new CommandError(`${port.url} is a port for clients. ${NAME_ADMIN_PORT}`);
-  throw new AdminRefusal(
-    answer.status,
-    `${port.url} answered ${answer.status}${typeof error === 'string' ? `: ${error.replaceAll('\n', '; ')}` : '.'}`,
+    return new CommandError(`${port.url} is a port for clients. ${NAME_ADMIN_PORT}`);
+  // A proxy before the admin port answers 5xx in a form of its own.
+  if (typeof error !== 'string' && status < 500) return notAdmin(port);
+  const reason = typeof error === 'string' ? `: ${error.replaceAll('\n', '; ')}` : '.';
+  const hint = status === 401 ? ` ${tokenHint(port)}` : '';
+  return new AdminRefusal(status, `${port.url} answered ${status}${reason}${hint}`);
+}
+
+function tokenHint({ token, tokenFrom }: AdminPort): string {
+  return token === undefined ? `No token was sent: set ${tokenFrom}.` : `The token came from ${tokenFrom}.`;
+}
+
+function notAdmin({ url }: AdminPort): CommandError {
+  return new CommandError(
+    `${url} answered, but not as an admin port of Weir does. Is it the address of the admin port?`,
   );
 }
 
 /** `weir health`: fails unless the gateway is alive. */
 export async function health(options: AdminOptions): Promise<void> {
-  await askAdmin(options, '/livez');
+  await askAdmin(options, '/livez', isAlive);
 }
 
 function send({ url, token, tls }: AdminPort, path: string, method: string, body?: string): Promise<Answer> {
@@ -108,9 +138,11 @@ function send({ url, token, tls }: AdminPort, path: string, method: string, body
     const outgoing = request(url + path, { ...tls, method, headers, agent: false, signal }, (response) => {
       const { statusCode: status = 0, headers: received } = response;
       const ageSeconds = Number(received.age ?? 0);
-      json(response).then(
-        (read) => resolve({ status, ageSeconds, body: read }),
-        () => resolve({ status, ageSeconds, body: undefined }),
+      const isGuarded =
+        received['cache-control'] === 'no-store' && received['x-content-type-options'] === 'nosniff';
+      readAll(response).then(
+        (read) => resolve({ status, ageSeconds, isGuarded, body: parsed(read) }),
+        (error) => reject(signal.aborted ? signal.reason : error),
       );
     });
     outgoing.on('error', reject).end(body);
@@ -119,21 +151,31 @@ function send({ url, token, tls }: AdminPort, path: string, method: string, body
 
 function adminPortOf({ config, url, ca }: AdminOptions): AdminPort {
   const given = ca === undefined ? undefined : { ca: readText(ca, '--ca names it') };
-  if (url !== undefined) return portAt(url, given);
+  if (url !== undefined) return sendable(portAt(url, given));
   if (config === undefined && !existsSync(SETTINGS_FILE)) throw new CommandError(NO_GATEWAY);
-  return portOf(loadSettings(config ?? SETTINGS_FILE, process.env).admin, given);
+  return sendable(portOf(loadSettings(config ?? SETTINGS_FILE, process.env).admin, given));
+}
+
+function sendable(port: AdminPort): AdminPort {
+  const { token, tokenFrom } = port;
+  if (token === undefined || FIELD_TEXT.test(token)) return port;
+  throw new CommandError(
+    `The token of ${tokenFrom} has a character that no header can have within a token, such as a space or a line end. Nothing was sent.`,
+  );
 }
 
 function portAt(url: string, tls: ConnectionOptions = {}): AdminPort {
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new CommandError('--url takes a URL, such as http://127.0.0.1:9090.');
-  return { url: url.replace(/(?<!\/)\/+$/, ''), token: tokenOfEnvironment(), tls };
+  return { url: url.replace(/(?<!\/)\/+$/, ''), ...tokenOfEnvironment(), tls };
 }
 
-function tokenOfEnvironment(): string | undefined {
+function tokenOfEnvironment(): Pick<AdminPort, 'token' | 'tokenFrom'> {
   const { WEIR_ADMIN_TOKEN: token, WEIR_ADMIN_TOKEN_FILE: file } = process.env;
-  if (token) return token;
-  return file ? readTokenFile(file, 'WEIR_ADMIN_TOKEN_FILE') : undefined;
+  if (token) return { token, tokenFrom: 'WEIR_ADMIN_TOKEN' };
+  if (file)
+    return { token: readTokenFile(file, 'WEIR_ADMIN_TOKEN_FILE'), tokenFrom: 'WEIR_ADMIN_TOKEN_FILE' };
+  return { token: undefined, tokenFrom: 'WEIR_ADMIN_TOKEN or WEIR_ADMIN_TOKEN_FILE' };
 }
 
 function portOf(
@@ -144,6 +186,7 @@ function portOf(
   return {
     url: `${tls === undefined ? 'http' : 'https'}://${reachable(host)}:${port}`,
     token: token ?? fileToken,
+    tokenFrom: tokenFile === undefined ? 'WEIR_ADMIN_TOKEN or admin.token' : 'admin.tokenFile',
     tls: given ?? (tls === undefined ? {} : onlyCertificate(tls.certFile)),
   };
 }
@@ -162,8 +205,15 @@ function reachable(host: string): string {
   return hostInUrl(host);
 }
 
+/** What an error of a request shows of the port, as the end of a sentence that begins with its URL. */
 function reasonOf(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (message === 'socket hang up') return 'it closed the connection, as an https port does with http';
-  return code ?? message;
+  const { name, code = '', message } = error as NodeJS.ErrnoException;
+  if (name === 'AbortError' || name === 'TimeoutError')
+    return `did not answer within ${TIMEOUT_MS / 1_000} s`;
+  if (message === 'socket hang up')
+    return 'does not answer: it closed the connection, as an https port does with http';
+  // The first bytes that it sends are no TLS record.
+  if (message.includes('wrong version number') || message.includes('packet length too long'))
+    return 'does not answer: it does not speak TLS, so its URL may have to begin with http:';
+  return `does not answer: ${code || message}`;
 }

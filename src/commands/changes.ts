@@ -1,5 +1,6 @@
 import type { ShownChange } from '../admin/history/change.ts';
 import { shownTime } from '../domain/shown.ts';
+import { isChanges } from './admin-answers.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { print, printJson } from './print.ts';
 import { tableLines } from './terminal/line.ts';
@@ -12,6 +13,7 @@ export async function changes(
   const list = (await askAdmin(
     options,
     `/changes?since=${encodeURIComponent(since)}`,
+    isChanges,
   )) as readonly ShownChange[];
   if (options.json) printJson(list);
   else if (list.length === 0) print(`Nothing changed in the last ${since}.`);

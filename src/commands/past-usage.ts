@@ -1,5 +1,6 @@
 import { csvHead, csvLine, type PastUsage } from '../admin/usage/past-routes.ts';
 import { type ScopeName, scopeNamed } from '../domain/limits/scopes.ts';
+import { isPastUsage } from './admin-answers.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { print, printJson } from './print.ts';
 import { tableLines } from './terminal/line.ts';
@@ -22,7 +23,7 @@ export async function pastUsage(
   const query = new URLSearchParams({ period, timeZone, startsOn });
   const past = await firstWithCounts(scopes, async (scope) => {
     const path = `/usage/${scopeNamed(scope).plural}/${encodeURIComponent(id)}?${query}`;
-    return (await askAdmin(options, path)) as PastUsage;
+    return (await askAdmin(options, path, isPastUsage)) as PastUsage;
   });
   if (past === undefined) return;
   const { scope, from, to, days } = past;

@@ -6,6 +6,7 @@ import { printable } from '../domain/printable.ts';
 import type { RankedScope } from '../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../observe/usage/windows.ts';
 import { CommandError } from '../process/failure.ts';
+import { isTop } from './admin-answers.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { print, printJson } from './print.ts';
 import { standardOutput } from './terminal/output.ts';
@@ -31,7 +32,7 @@ const REFRESH_MS = 1_000;
 /** `weir top`: who spends most and who is refused most, once or as a live view of the terminal. */
 export async function top(options: TopOptions): Promise<void> {
   const view = viewOf(options);
-  const read = () => askAdmin(options, `/usage/top?window=${view.window}`) as Promise<FleetTop>;
+  const read = () => askAdmin(options, `/usage/top?window=${view.window}`, isTop) as Promise<FleetTop>;
   if (options.json) printJson(await read());
   else if (options.once || !process.stdout.isTTY) print(...topTable(await read(), view.order, ALL_ROWS));
   else await showLive(view, read);

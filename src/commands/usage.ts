@@ -6,6 +6,7 @@ import { unitOf } from '../domain/limits/rows.ts';
 import { isScopeName, SCOPE_NAMES, SCOPES, type ScopeName } from '../domain/limits/scopes.ts';
 import { looksLikeAddress } from '../domain/network.ts';
 import { CommandError } from '../process/failure.ts';
+import { isFindResult, isUsage } from './admin-answers.ts';
 import { AdminRefusal, askAdmin } from './admin-client.ts';
 import { textOf } from './limit/limit.ts';
 import { type PastOptions, pastUsage } from './past-usage.ts';
@@ -44,7 +45,7 @@ async function usageOf(
   const hints = new URLSearchParams({ ...(organization && { organization }), ...(account && { account }) });
   const query = hints.size === 0 ? '' : `?${hints}`;
   const path = `/usage/${SCOPES[scope].plural}/${encodeURIComponent(id)}${query}`;
-  return (await askAdmin(options, path)) as Usage;
+  return (await askAdmin(options, path, isUsage)) as Usage;
 }
 
 /** The usage of an Account or an address, or else of the Organization or principal that has the id. */
@@ -53,7 +54,11 @@ async function usageOfId(id: string, options: UsageOptions): Promise<Usage> {
     return await usageOf(looksLikeAddress(id) ? 'address' : 'account', id, options);
   } catch (error) {
     if (!(error instanceof AdminRefusal) || error.status !== 404) throw error;
-    const { found } = (await askAdmin(options, `/find?q=${encodeURIComponent(id)}`)) as FindResult;
+    const { found } = (await askAdmin(
+      options,
+      `/find?q=${encodeURIComponent(id)}`,
+      isFindResult,
+    )) as FindResult;
     if (found.some(({ kind }) => kind === 'organization')) return usageOf('organization', id, options);
     const principal = found.find(({ kind }) => kind === 'principal');
     if (principal) return usageOf(principal.isPerson ? 'person' : 'service', id, options);

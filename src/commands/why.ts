@@ -3,6 +3,7 @@ import type { WhyAnswer } from '../admin/why/why-route.ts';
 import { shownCount, shownTime } from '../domain/shown.ts';
 import { CommandError } from '../process/failure.ts';
 import { REQUEST_ID } from '../stages/request-context.ts';
+import { isWhyAnswer } from './admin-answers.ts';
 import { type AdminOptions, askAdmin } from './admin-client.ts';
 import { print, printJson } from './print.ts';
 import { type Line, tableLines } from './terminal/line.ts';
@@ -14,7 +15,11 @@ export async function why(
 ): Promise<void> {
   if (!REQUEST_ID.test(requestId))
     throw new CommandError('A request id has at most 128 characters: letters, digits, `.`, `_` and `-`.');
-  const answer = (await askAdmin(options, `/refusals/${encodeURIComponent(requestId)}`)) as WhyAnswer;
+  const answer = (await askAdmin(
+    options,
+    `/refusals/${encodeURIComponent(requestId)}`,
+    isWhyAnswer,
+  )) as WhyAnswer;
   if (options.json) printJson(answer);
   else for (const one of answer.refusals) print(...linesOf(one));
 }

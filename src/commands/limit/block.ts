@@ -2,6 +2,7 @@ import type { ShownBlock } from '../../admin/facts/block-api.ts';
 import { looksLikeAddress, rangeOf } from '../../domain/network.ts';
 import { BLOCK_SCOPES, BLOCKED, type BlockScope } from '../../facts/blocks.ts';
 import { CommandError } from '../../process/failure.ts';
+import { isBlock } from '../admin-answers.ts';
 import { askAdmin } from '../admin-client.ts';
 import { print } from '../print.ts';
 import { readAll, reasonOf, type SetOptions, textOf } from './limit.ts';
@@ -14,7 +15,7 @@ interface BlockOptions extends SetOptions {
 export async function block(id: string, options: BlockOptions): Promise<void> {
   const scope = scopeOf(options) ?? (looksLikeAddress(id) ? 'address' : 'account');
   const body = { for: options.for ?? '1h', ...reasonOf(options), ...(options.force && { force: true }) };
-  const made = (await askAdmin(options, pathOf(scope, id), { method: 'PUT', body })) as ShownBlock;
+  const made = (await askAdmin(options, pathOf(scope, id), isBlock, { method: 'PUT', body })) as ShownBlock;
   print(textOf(made), ...(made.notes ?? []));
 }
 
@@ -29,7 +30,7 @@ export async function unblock(id: string, options: BlockOptions): Promise<void> 
   const reason = new URLSearchParams(reasonOf(options));
   for (const one of blocked) {
     const path = `${pathOf(one.scope, one.id)}?${reason}`;
-    const { notes = [] } = (await askAdmin(options, path, { method: 'DELETE' })) as ShownBlock;
+    const { notes = [] } = (await askAdmin(options, path, isBlock, { method: 'DELETE' })) as ShownBlock;
     print(`${one.scope} ${one.id} is no longer blocked.`, ...notes);
   }
 }

@@ -7,6 +7,7 @@ import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts'
 import { networkOf } from '../../domain/network.ts';
 import { BLOCKED } from '../../facts/blocks.ts';
 import { CommandError } from '../../process/failure.ts';
+import { isLimits, isRows } from '../admin-answers.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { print, printJson } from '../print.ts';
 
@@ -33,7 +34,7 @@ export async function setLimit(id: string, buckets: readonly string[], options: 
   const force = options.force && { force: true };
   const body = { ...Object.fromEntries(limits), for: options.for ?? '1h', ...reasonOf(options), ...force };
   const path = `/limits/live/${section}/${encodeURIComponent(id)}`;
-  const set = (await askAdmin(options, path, { method: 'PUT', body })) as readonly ShownLimit[];
+  const set = (await askAdmin(options, path, isLimits, { method: 'PUT', body })) as readonly ShownLimit[];
   for (const limit of set) print(`Set: ${textOf(limit)}`);
   printNotes(set);
 }
@@ -60,7 +61,7 @@ export async function unsetLimit(
   for (const section of new Set(known.map((limit) => sectionOf(limit.bucket, rows)))) {
     const query = new URLSearchParams({ ...reasonOf(options), ...(bucket && { bucket }) });
     const path = `/limits/live/${section}/${encodeURIComponent(id)}?${query}`;
-    const removed = (await askAdmin(options, path, { method: 'DELETE' })) as readonly ShownLimit[];
+    const removed = (await askAdmin(options, path, isLimits, { method: 'DELETE' })) as readonly ShownLimit[];
     for (const limit of removed) print(`Removed: ${limit.bucket} of ${limit.id}. The files apply again.`);
     printNotes(removed);
   }
@@ -72,7 +73,7 @@ function printNotes(changed: readonly ShownLimit[]): void {
 
 /** The live limits and the blocks. */
 export async function readAll(options: AdminOptions): Promise<readonly (ShownLimit | ShownBlock)[]> {
-  return (await askAdmin(options, '/limits/live')) as readonly (ShownLimit | ShownBlock)[];
+  return (await askAdmin(options, '/limits/live', isLimits)) as readonly (ShownLimit | ShownBlock)[];
 }
 
 async function readLimits(options: AdminOptions): Promise<readonly ShownLimit[]> {
@@ -87,7 +88,7 @@ function readBucket(text: string): [bucket: string, points: number] {
 }
 
 async function readRows(options: AdminOptions): Promise<readonly ShownRow[]> {
-  return (await askAdmin(options, '/limits')) as readonly ShownRow[];
+  return (await askAdmin(options, '/limits', isRows)) as readonly ShownRow[];
 }
 
 /** Where the limits file has a bucket; the gateway refuses a bucket that it does not know. */
