@@ -64,7 +64,6 @@ export const isUsage = checkOf(
   Type.Object({
     scope: text,
     id: text,
-    asOf: text,
     blocks: Type.Array(limit),
     buckets: Type.Array(Type.Object({ bucket: text, limit: count })),
     recent: Type.Object({}),
@@ -88,9 +87,7 @@ const ranking = Type.Array(Type.Object({ id: text, points: count, requests: coun
 const rankings = Type.Object({ byPoints: ranking, byRequests: ranking, byRefused: ranking });
 
 /** `GET /usage/top` */
-export const isTop = checkOf(
-  Type.Object({ window: text, asOf: text, accounts: rankings, organizations: rankings }),
-);
+export const isTop = checkOf(Type.Object({ window: text, accounts: rankings, organizations: rankings }));
 
 /** `GET /livez` */
 export const isAlive = checkOf(Type.Object({ status: Type.Literal('alive') }));
