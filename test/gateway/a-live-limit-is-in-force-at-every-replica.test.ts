@@ -120,7 +120,15 @@ it.each([
     { 'account-read': 9 },
     /accounts\.acct_1\.account-read: the limit 9 is below the cost 10 of operation reportRead/,
   ],
-  [{ 'account-read': 0 }, /account-read: must be a whole number from 1 to 1000000000/],
+  [
+    { 'account-read': 0 },
+    /^accounts\.acct_1\.account-read: must be a whole number from 1 to 1000000000, is 0$/,
+  ],
+  [
+    { bogus: 7 },
+    /^accounts\.acct_1\.bogus: unknown key "bogus": expected one of account-read, account-write$/,
+  ],
+  [{ until: 7 }, /unknown key "until"/],
   [{ 'account-read': '50' }, /account-read: must be a whole number/],
   [{ 'acount-read': 50 }, /unknown key "acount-read": did you mean "account-read"/],
   [{ 'organization-read': 50 }, /unknown key "organization-read"/],

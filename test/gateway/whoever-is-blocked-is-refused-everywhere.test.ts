@@ -192,7 +192,7 @@ it.each([
   ['accounts/acct%201', {}, /must have an id/],
   ['addresses/nowhere', {}, /is neither an IP address nor a range/],
   ['addresses/10.0.0.0%2F33', {}, /is neither an IP address nor a range/],
-  ['addresses/0.0.0.0%2F0', {}, /needs force/],
+  ['addresses/0.0.0.0%2F0', {}, /needs force: --force, or "force": true in JSON\.$/],
   ['accounts/acct_1', { force: 'yes' }, /force: must be true or false/],
 ])('%s with %j is refused', async (path, body, message) => {
   const gateway = await start();

@@ -146,7 +146,7 @@ function refuseWide({ scope, id }: BlockTarget): void {
   const widest = id.includes(':') ? WIDEST.ipv6 : WIDEST.ipv4;
   if (bits === undefined || Number(bits) >= widest) return;
   throw new ActionRefused(
-    `${id} is a large part of all addresses. A range of less than /${widest} needs force.`,
+    `${id} is a large part of all addresses. A range of less than /${widest} needs force: --force, or "force": true in JSON.`,
   );
 }
 

@@ -1,10 +1,19 @@
 import { parseOverrides } from '../../config/files/limits/parse-limits.ts';
-import { type Problem, problemsOf } from '../../config/problem.ts';
+import { formatPath, type Problem, problemsOf } from '../../config/problem.ts';
+import { maskUrl } from '../../config/reader/mask.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
+import { didYouMean } from '../../config/reader/value-messages.ts';
 import type { Immutable } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
-import { unitOf } from '../../domain/limits/rows.ts';
-import type { OverrideSection } from '../../domain/limits/scopes.ts';
+import {
+  CONTRACT_ROWS,
+  type ContractRow,
+  type LimitRow,
+  MAX_PERIOD_LIMIT,
+  MAX_WINDOW_LIMIT,
+  unitOf,
+} from '../../domain/limits/rows.ts';
+import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { LONGEST_MS } from '../../facts/operator-facts.ts';
 import { ActionRefused, readDuration, readForce, readReason } from '../action.ts';
@@ -62,12 +71,34 @@ export function readLimitRequest(body: unknown, { section, id }: LimitOwner, { r
     return { bucket, limit: Number(limit) };
   });
   if (limits.length === 0) throw new ActionRefused('Name at least one bucket, such as "account-read": 5000.');
+  const problems = limits.flatMap((limit) => problemOf(limit, { section, id }, rows) ?? []);
+  if (problems.length > 0) throw new ActionRefused(problems.join('\n'));
   try {
     parseOverrides(JSON.stringify({ [section]: { [id]: buckets } }), 'the request', { rows, plans: [] });
   } catch (error) {
     throw new ActionRefused(problemText(problemsOf(error)));
   }
   return { limits, forMs, isForced: readForce(force), ...readReason(why, by) };
+}
+
+/** What a live limit may not be, although a file may have other keys and values there. */
+function problemOf(
+  { bucket, limit }: { readonly bucket: string; readonly limit: number },
+  { section, id }: LimitOwner,
+  rows: readonly LimitRow[],
+): string | undefined {
+  const all: readonly (ContractRow | LimitRow)[] = [...CONTRACT_ROWS, ...rows];
+  const own = all.filter(({ scope }) => scopeNamed(scope).overrides === section);
+  const row = own.findLast(({ name }) => name === bucket);
+  const path = formatPath([section, id, bucket]);
+  if (row === undefined) {
+    const names = [...new Set(own.map(({ name }) => name))];
+    const hint = didYouMean(bucket, names) ?? `expected one of ${names.join(', ')}`;
+    return `${path}: unknown key "${maskUrl(bucket)}": ${hint}`;
+  }
+  const most = row.period === undefined ? MAX_WINDOW_LIMIT : MAX_PERIOD_LIMIT;
+  if (limit >= 1 && limit <= most) return undefined;
+  return `${path}: must be a whole number from 1 to ${most}, is ${limit}`;
 }
 
 function readFor(duration: unknown): number {

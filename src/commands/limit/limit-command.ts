@@ -30,24 +30,22 @@ export function limitCommand(): Command {
     .requiredOption(...WHY)
     .option(...BY)
     .action(async (id, bucket, flags) => (await import('./limit.ts')).unsetLimit(id, bucket, flags));
-  const blocking = (usage: string, description: string) =>
+  const blocking = (usage: string, description: string, defaultScope: string) =>
     subcommand(usage, description)
       .argument(...ID_ARGUMENT)
-      .option(
-        '--scope <scope>',
-        `${BLOCK_SCOPES.join(', ')}; default: address for an IP address, else account`,
-      )
+      .option('--scope <scope>', `${BLOCK_SCOPES.join(', ')}; default: ${defaultScope}`)
       .requiredOption(...WHY)
       .option(...BY);
   blocking(
     'block',
     'refuse all requests of an Account, principal, Organization, address or range of addresses',
+    'address for an IP address, else account',
   )
     .option(...FOR)
     .option(...FORCE)
     .action(async (id, flags) => (await import('./block.ts')).block(id, flags));
-  blocking('unblock', 'admit its requests again').action(async (id, flags) =>
-    (await import('./block.ts')).unblock(id, flags),
+  blocking('unblock', 'admit its requests again', 'every scope in which the id is blocked').action(
+    async (id, flags) => (await import('./block.ts')).unblock(id, flags),
   );
   return command;
 }
