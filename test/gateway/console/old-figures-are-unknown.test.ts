@@ -92,6 +92,8 @@ it.concurrent('a list that the page was never sent is unknown since the page was
     await expect
       .poll(() => page.locator(panel).getAttribute('data-unknown'), SOON)
       .toMatch(/^unknown since [\d:]{8}$/);
+  for (const panel of ['#live-limits', '#revocations'])
+    expect(await page.locator(`${panel} .empty`).isVisible()).toBe(false);
   await expect.poll(() => headlineOf(page), SOON).toBe('All 3 replicas are healthy');
 });
 

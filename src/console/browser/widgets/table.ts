@@ -38,6 +38,8 @@ export class Table<T> {
   constructor(panel: HTMLElement, title: string, options: TableOptions<T>, more: readonly Node[] = []) {
     this.#options = options;
     this.#empty = element('p', { class: 'empty muted' }, options.empty);
+    // Until rows are shown, whether there are any is unknown.
+    this.#empty.hidden = true;
     const heads = options.columns.map((column) =>
       element('th', { scope: 'col', class: column.style }, column.title),
     );
