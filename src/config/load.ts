@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { JSONWebKeySet } from 'jose';
-import { identityFindings, proxyFindings } from './checks/findings.ts';
+import { identityFindings, proxyFindings, rangeFindings } from './checks/findings.ts';
 import { CertificateFiles } from './files/certificates.ts';
 import { DescriptorFiles } from './files/descriptors/descriptor-files.ts';
 import type { Identities } from './files/identities/parse-identities.ts';
@@ -36,7 +36,7 @@ export function readSettings(path: string, env: Environment): SettingsReading {
   const valid = withDecisionsPort(resolveFiles(settingsSchema, Object.fromEntries(sections), path));
   const ofIdentity = valid.identity === undefined ? [] : identityFindings(valid.identity);
   const ofCredentials = findingsOf(valid.credentials ?? []);
-  const ofOthers = [...proxyFindings(valid), ...notificationFindings(valid)];
+  const ofOthers = [...rangeFindings(value), ...proxyFindings(valid), ...notificationFindings(valid)];
   const { identity, credentials, ...others } = valid;
   return {
     place,

@@ -1,27 +1,41 @@
 import { BlockList, isIP } from 'node:net';
 import { maskUrl } from '../reader/mask.ts';
 import type { Finding } from '../reader/schema-check.ts';
+import { isMapping } from '../reader/schema-node.ts';
 import { isSymmetric } from '../settings/identity-settings.ts';
+import { RANGE_FORM } from '../settings/section.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** Conflicts between settings of the ports and the upstreams that are valid individually, and ranges that are not addresses. */
+/** Conflicts between settings of the ports and the upstreams that are valid individually. */
 export function proxyFindings({ listen, admin, decisions, upstream }: Partial<Settings>): readonly Finding[] {
   return [
-    ...rangeFindings(listen?.trustedProxies, ['listen', 'trustedProxies']),
-    ...rangeFindings(decisions?.trusted, ['decisions', 'trusted']),
     ...portFindings({ listen, admin, decisions, 'decisions.envoy': envoyPort(decisions) }),
     ...decisionFindings(listen, decisions),
     ...routeFindings(upstream?.routes ?? []),
   ];
 }
 
-function rangeFindings(ranges: readonly string[] = [], path: readonly string[]): readonly Finding[] {
-  return ranges.flatMap((range, index) => {
-    if (isRange(range)) return [];
+/** Ranges that have the form of one and are not addresses, even if their section has other problems. */
+export function rangeFindings(settings: unknown): readonly Finding[] {
+  return [
+    ...rangesAt(settings, ['listen', 'trustedProxies']),
+    ...rangesAt(settings, ['decisions', 'trusted']),
+  ];
+}
+
+function rangesAt(settings: unknown, path: readonly [section: string, setting: string]): readonly Finding[] {
+  const [section, setting] = path;
+  const given = isMapping(settings) ? settings[section] : undefined;
+  const ranges = isMapping(given) ? given[setting] : undefined;
+  return (Array.isArray(ranges) ? ranges : []).flatMap((range: unknown, index) => {
+    // The schema reports what has another form.
+    if (typeof range !== 'string' || !RANGE.test(range) || isRange(range)) return [];
     const message = `must be an address or a CIDR range such as 10.0.0.0/8, is "${maskUrl(range)}"`;
     return [{ path: [...path, `${index}`], message }];
   });
 }
+
+const RANGE = new RegExp(RANGE_FORM);
 
 function isRange(range: string): boolean {
   const [address = '', bits] = range.split('/');

@@ -3,7 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import { ConfigError, formatPath, type Problem } from '../problem.ts';
 import { type Environment, overlayEnvironment } from './environment.ts';
 import { maskUrl } from './mask.ts';
-import { check, type Finding } from './schema-check.ts';
+import { check, type Finding, type Path } from './schema-check.ts';
 import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
 import { readYaml, type YamlText } from './yaml-text.ts';
 
@@ -21,7 +21,8 @@ type SchemaFor<S extends TSchema> = S | ((value: unknown) => S);
  * Parses a configuration file and checks it against its schema. Applies the environment variables in `env`.
  * Throws a ConfigError only if the text is not YAML.
  *
- * @returns the file and its problems, and as `invalid` the top-level keys that have one. Do not use a value that a problem refers to
+ * @returns the file and its problems, as `invalid` the top-level keys that have one, and as `paths` where each is. Do not use a value
+ * that a problem refers to
  */
 export function examine(schemaFor: SchemaFor<TSchema>, text: string, source: string, env: Environment = {}) {
   const yaml = readYaml(text, source);
@@ -32,7 +33,7 @@ export function examine(schemaFor: SchemaFor<TSchema>, text: string, source: str
   const place = placer(asNode(schema), source, yaml, overlaid.variables);
   const all = [...overlaid.findings, ...findings];
   const invalid = new Set(all.map(({ path }) => path[0] ?? ''));
-  return { value, place, problems: all.map(place), invalid };
+  return { value, place, problems: all.map(place), invalid, paths: all.map(({ path }) => path) };
 }
 
 /** Parses and checks a configuration file. Throws a ConfigError with every problem. */
@@ -50,18 +51,37 @@ export function parse<S extends TSchema>(
 /**
  * Parses and checks a configuration file, and converts it to the form that the gateway uses. Throws a ConfigError with every
  * problem, including those that the conversion finds.
+ *
+ * @param checkRest finds the problems of a file's other entries, where some do not match the schema and nothing is converted
  */
 export function parseAs<S extends TSchema, T>(
   schema: SchemaFor<S>,
   text: string,
   source: string,
   convert: (file: Static<S>, findings: Finding[]) => T,
+  checkRest?: (file: Partial<Static<S>>, findings: Finding[]) => void,
 ): T {
-  const parsed = parse(schema, text, source);
+  const { value, place, problems, paths } = examine(schema, text, source);
   const findings: Finding[] = [];
-  const converted = convert(parsed.value, findings);
-  if (findings.length > 0) throw new ConfigError(findings.map(parsed.place));
+  if (problems.length > 0) {
+    checkRest?.(matchingEntries(value, paths) as Partial<Static<S>>, findings);
+    throw new ConfigError([...problems, ...findings.map(place)]);
+  }
+  const converted = convert(value as Static<S>, findings);
+  if (findings.length > 0) throw new ConfigError(findings.map(place));
   return converted;
+}
+
+/** The sections of a file that are mappings, without the entries that a problem refers to. */
+function matchingEntries(file: unknown, paths: readonly Path[]): Record<string, object> {
+  const sections: Record<string, object> = {};
+  for (const [name, section] of Object.entries(isMapping(file) ? file : {})) {
+    const invalid = new Set(paths.filter(([first]) => first === name).map(([, entry]) => entry));
+    if (!isMapping(section)) continue;
+    const entries = Object.entries(section).filter(([key]) => !invalid.has(key));
+    sections[name] = Object.fromEntries(entries);
+  }
+  return sections;
 }
 
 function placer(

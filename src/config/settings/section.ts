@@ -99,12 +99,13 @@ export const address = (host: string, port: number, env: string) => ({
   port: whole(PORT, port, [0, 65_535], { env: `${env}_PORT` }),
 });
 
+/** The form of an address or a range, which may still be none: 10.0.0.0/33. */
+export const RANGE_FORM = '^[0-9A-Fa-f:.]+(/\\d{1,3})?$';
+
 export const addressRanges = (description: string, fallback: readonly string[]) =>
-  list(
-    description,
-    Type.String({ pattern: '^[0-9A-Fa-f:.]+(/\\d{1,3})?$', expects: 'an address or a CIDR range' }),
-    { default: [...fallback] },
-  );
+  list(description, Type.String({ pattern: RANGE_FORM, expects: 'an address or a CIDR range' }), {
+    default: [...fallback],
+  });
 
 export const httpUrl = (description: string, options: TSchemaOptions = {}) =>
   Type.String({

@@ -82,3 +82,14 @@ it('names the variable that set an address range', () => {
     'WEIR_DECISIONS_TRUSTED: decisions.trusted.1: must be an address or a CIDR range such as 10.0.0.0/8, is "10.0.0.0/99"',
   );
 });
+
+it('reports every range that is not one, and other problems of the section, each once', () => {
+  const listen = { trustedProxies: ['10.0.0.0/33', 'foo', '010.0.0.1', '10.0.0.0/8'], maxBodyBytes: -1 };
+  const problems = problemsOf({ listen }).split('\n');
+  expect(problems.map((one) => one.split(': ')[0])).toEqual([
+    'listen.trustedProxies.1',
+    'listen.maxBodyBytes',
+    'listen.trustedProxies.0',
+    'listen.trustedProxies.2',
+  ]);
+});

@@ -49,6 +49,11 @@ function choicesOf(isPeriodic: boolean) {
 
 /** All rows of a limits file: the contract's first. */
 export function rowsOf({ windowSeconds, limits }: LimitsContent, findings: Finding[]): readonly LimitRow[] {
+  return [...contractRows(windowSeconds), ...furtherRowsOf(limits, findings)];
+}
+
+/** The rows of a file's further limits. */
+export function furtherRowsOf(limits: LimitsContent['limits'], findings: Finding[]): readonly LimitRow[] {
   const further = Object.entries(limits).map(([name, entry]) => {
     const path = ['limits', name];
     const problem = nameProblem(name);
@@ -59,7 +64,7 @@ export function rowsOf({ windowSeconds, limits }: LimitsContent, findings: Findi
     const message = `has ${further.length} limits, and at most ${MOST_ROWS} are allowed`;
     findings.push({ path: ['limits'], message });
   }
-  return [...contractRows(windowSeconds), ...further];
+  return further;
 }
 
 /** Each operation is compared with each of them at every reload. */

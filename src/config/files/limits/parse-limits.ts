@@ -18,7 +18,7 @@ import { didYouMean } from '../../reader/value-messages.ts';
 import { idFindings } from '../identities/parse-identities.ts';
 import { withoutRepeats } from './equal-entries.ts';
 import { limitsSchemaOf, overridesSchemaOf } from './limits-schema.ts';
-import { type LimitsContent, namedRows, namedRowsOf, rowsOf } from './named-rows.ts';
+import { furtherRowsOf, type LimitsContent, namedRows, namedRowsOf, rowsOf } from './named-rows.ts';
 
 type OverridesFile = Static<ReturnType<typeof overridesSchemaOf>>;
 
@@ -35,15 +35,31 @@ export const NOTHING: Named = { rows: [], plans: [] };
 export function parseLimits(text: string, file: string): Limits {
   return parseShortened(text, (shortened) => {
     let unwritten: readonly string[] = [];
+    let plans: readonly string[] | undefined;
     const schemaFor = (value: unknown) => {
       unwritten = unwrittenDefaults(value);
+      plans = writtenPlans(value);
       return limitsSchemaOf(namedRows(value));
     };
-    return parseAs(schemaFor, shortened, file, (limits, findings) => ({
-      ...toLimits(limits, findings),
-      unwritten,
-    }));
+    return parseAs(
+      schemaFor,
+      shortened,
+      file,
+      (limits, findings) => ({ ...toLimits(limits, findings), unwritten }),
+      ({ limits = {}, ...overrides }, findings) => {
+        furtherRowsOf(limits, findings);
+        toOverrides({ ...NO_OVERRIDES, ...overrides }, plans, findings);
+      },
+    );
   });
+}
+
+const NO_OVERRIDES: OverridesFile = { accounts: {}, organizations: {}, addresses: {}, principals: {} };
+
+/** The names of the plans, valid or not; undefined if the section is not a mapping. */
+function writtenPlans(file: unknown): readonly string[] | undefined {
+  const { plans } = isMapping(file) ? file : {};
+  return isMapping(plans ?? {}) ? Object.keys(plans ?? {}) : undefined;
 }
 
 function unwrittenDefaults(file: unknown): readonly string[] {
@@ -55,7 +71,13 @@ function unwrittenDefaults(file: unknown): readonly string[] {
 export function parseOverrides(text: string, file: string, named = NOTHING): OverrideMaps {
   const schema = overridesSchemaOf(namedRowsOf(named.rows));
   return parseShortened(text, (shortened) =>
-    parseAs(schema, shortened, file, (overrides, findings) => toOverrides(overrides, named.plans, findings)),
+    parseAs(
+      schema,
+      shortened,
+      file,
+      (overrides, findings) => toOverrides(overrides, named.plans, findings),
+      (overrides, findings) => toOverrides({ ...NO_OVERRIDES, ...overrides }, named.plans, findings),
+    ),
   );
 }
 
@@ -118,7 +140,12 @@ function givenLimits(values: Readonly<Record<string, RawLimit | undefined>>): Ro
   return Object.fromEntries(entries);
 }
 
-function toOverrides(file: OverridesFile, plans: readonly string[], findings: Finding[]): OverrideMaps {
+/** @param plans the names of the plans; undefined where they are unknown */
+function toOverrides(
+  file: OverridesFile,
+  plans: readonly string[] | undefined,
+  findings: Finding[],
+): OverrideMaps {
   const sections = ['accounts', 'organizations', 'principals'] as const;
   findings.push(...idFindings(file, sections), ...Object.keys(file.addresses).flatMap(addressFindings));
   return bySection((section) => {
@@ -141,7 +168,7 @@ type RawLimit = number | 'none' | { limit: number; shadow: boolean; until?: stri
 function entryOverrides(
   entry: { readonly until?: string; readonly plan?: string; readonly periodStartsOn?: number },
   path: readonly string[],
-  plans: readonly string[],
+  plans: readonly string[] | undefined,
   findings: Finding[],
 ): Overrides {
   const { until, plan, periodStartsOn, ...named } = entry;
@@ -156,7 +183,8 @@ function entryOverrides(
   const start = periodStartsOn === undefined ? {} : { periodStartsOn };
   const overrides: Overrides = { limits: Object.fromEntries(limits), ...start };
   if (plan === undefined) return overrides;
-  if (!plans.includes(plan)) findings.push({ path: [...path, 'plan'], ...unknownPlan(plan, plans) });
+  if (plans?.includes(plan) === false)
+    findings.push({ path: [...path, 'plan'], ...unknownPlan(plan, plans) });
   return { ...overrides, plan: assigned(plan, untilMs) };
 }
 

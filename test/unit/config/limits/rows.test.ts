@@ -57,6 +57,33 @@ describe('further limits', () => {
     });
   });
 
+  test('have their problems reported beside entries that do not match the schema, each once', () => {
+    const text = `
+limits:
+  a: { per: account, points: 5, period: month, startsOn: 32 }
+  b: { per: account, points: 5, period: month, window: 1h }
+  c: { per: account, points: 5, period: day, timeZone: Europe/Nowhere }
+  d: { points: 100 }
+  e: { per: account, points: 5, window: 1m }
+plans:
+  free: { a: many }
+accounts:
+  acct_1: { plan: free, e: 10 }
+  acct_2: { plan: fre, e: 10 }
+  acct_3: { e: 10, until: "2030-02-30" }
+`;
+    const paths = problemsOf(() => limitsOf(text)).map((one) => one.split(': ')[1]);
+    expect(paths).toEqual([
+      'limits.a.startsOn',
+      'limits.d.per',
+      'plans.free.a',
+      'limits.b.window',
+      'limits.c.timeZone',
+      'accounts.acct_2.plan',
+      'accounts.acct_3.until',
+    ]);
+  });
+
   test('have problems with file, line and path, all in one pass', () => {
     const problems = problemsOf(() =>
       limitsOf(`limits:
@@ -78,6 +105,13 @@ describe('further limits', () => {
       'limits.yaml:10: limits.g.tag: unknown key "tag": did you mean "tags"?',
       'limits.yaml:10: limits.g.points: must be a whole number from 1 to 1000000000 (9000000000000000 with a period), or none, is 0',
       'limits.yaml:10: limits.g.operations: must be a list of operations, such as [searchPayees, "POST /v3/search/**"], is an empty list',
+      'limits.yaml:2: limits.account-read: this name is taken: give the limit another name',
+      'limits.yaml:4: limits.b: has no limit: name one of points, requests and concurrent',
+      'limits.yaml:5: limits.c: has 2 limits: name one of points, requests and concurrent',
+      'limits.yaml:6: limits.d.window: must be at most 31d, is "32d": such as period: month or period: year',
+      'limits.yaml:8: limits.f-shadow: a name must not end in -shadow',
+      'limits.yaml:9: limits.Big: a name has at most 40 lower-case letters, digits and single hyphens, and begins with a letter: such as account-minute',
+      'limits.yaml:11: limits.until: this name is taken: give the limit another name',
     ]);
     expect(
       problemsOf(() =>
@@ -139,6 +173,9 @@ describe('further limits', () => {
       ),
     ).toEqual([
       'limits.yaml:4: limits.c.concurrent: must be a whole number from 1 to 1000000000, or none, is 0',
+      'limits.yaml:2: limits.a.window: is not allowed here: a limit on concurrent requests has no window: leave it out',
+      'limits.yaml:3: limits.b: has no window: such as window: 1m, or period: month',
+      'limits.yaml:5: limits.d: has 2 limits: name one of points, requests and concurrent',
     ]);
     expect(
       problemsOf(() =>
@@ -168,6 +205,7 @@ accounts: { a: { plan: prp } }
       'limits.yaml:3: plans.pro.minut: unknown key "minut": did you mean "minute"?',
       'limits.yaml:3: plans.pro.person-read: unknown key "person-read": expected one of account-read, account-write, organization-read, organization-write, minute',
       'limits.yaml:2: organizations.o.minute: unknown key "minute": expected one of organization-read, organization-write, until, periodStartsOn, plan',
+      'limits.yaml:4: accounts.a.plan: there is no plan "prp": did you mean "pro"?',
     ]);
     expect(problemsOf(() => limitsOf('plans: { pro: {} }\naccounts: { a: { plan: prp } }'))).toEqual([
       'limits.yaml:2: accounts.a.plan: there is no plan "prp": did you mean "pro"?',
