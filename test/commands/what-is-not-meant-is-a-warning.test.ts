@@ -80,6 +80,16 @@ it('identities without tokens are a warning, unless API keys authenticate caller
   ]);
 });
 
+it('an empty limits file is a warning, and {} is not', async () => {
+  const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
+  const limits = join(dirname(file), 'limits.yaml');
+  await writeFile(limits, '# nothing\n');
+  const { stderr } = await runHere(() => check({ config: file }));
+  expect(stderr).toBe(`${limits}: warning: is empty: Weir's defaults apply: write {} if this is meant\n`);
+  await writeFile(limits, '{}');
+  expect((await runHere(() => check({ config: file }))).stderr).toBe('');
+});
+
 it('a plan of an Account that the limits do not have is a warning', async () => {
   const accounts = { acct_1: { plan: 'busines' }, acct_2: { plan: 'business' }, acct_3: {} };
   const identities = {

@@ -57,6 +57,16 @@ it('limits: an invalid file has no effect and is reported by the metric until th
   expect(await gateway.metrics()).toContain('weir_reloads_total{file="limits",outcome="failure"} 1');
 });
 
+it('limits: a file that was emptied has no effect', async () => {
+  const limits = mount({ 'limits.yaml': limitsOf(20) });
+  const gateway = await start({ limits: { file: limits.file('limits.yaml') } });
+  limits.swap({ 'limits.yaml': '' });
+  await vi.waitFor(async () => {
+    expect(await gateway.metrics()).toContain('weir_reloads_total{file="limits",outcome="failure"} 1');
+  }, WITHIN);
+  expect(await policyOf(gateway)).toContain('"account-read";q=20;');
+});
+
 it('limits: one below the cost of an operation is refused', async () => {
   const limits = mount({ 'limits.yaml': limitsOf(20) });
   const gateway = await start({ limits: { file: limits.file('limits.yaml') } });

@@ -18,7 +18,7 @@ interface ValidConfiguration {
   readonly identities: Identities;
   readonly operations: readonly CostedOperation[];
   readonly files: {
-    readonly limits: LimitPlaces;
+    readonly limits: LimitPlaces & { readonly isBlank: boolean };
     /** Undefined if callers and Accounts do not come from a file. */
     readonly identities: { readonly file: string } | undefined;
     readonly operations: { readonly warnings: readonly Problem[] };
@@ -45,6 +45,7 @@ export function findWarnings(
   const warnings = [
     ...unknownVariables(asNode(settingsSchema), env),
     ...settingsWarnings(settings, files.settings.file, env),
+    ...emptyLimits(configuration),
     ...emptyIdentities(configuration),
     ...unknownPlans(configuration),
     ...files.operations.warnings,
@@ -82,6 +83,12 @@ function unseenEnds({ settings: { decisions }, limits, files }: ValidConfigurati
     message:
       'applies to decisions only if programs hold them, because other proxies do not report the end of a request',
   }));
+}
+
+function emptyLimits({ files: { limits } }: ValidConfiguration): readonly Problem[] {
+  if (!limits.isBlank) return [];
+  const hint = 'write {} if this is meant';
+  return [{ source: limits.fileOf([]), path: '', message: "is empty: Weir's defaults apply", hint }];
 }
 
 function emptyIdentities({ settings, identities, files }: ValidConfiguration): readonly Problem[] {

@@ -14,6 +14,11 @@ export interface YamlText {
 /** Matches a text with at least one line that is neither blank nor a comment. */
 const HAS_CONTENT = /^[^\S\n]*[^\s#]/m;
 
+/** Whether a text has nothing but white space and comments. */
+export function isBlank(text: string): boolean {
+  return !HAS_CONTENT.test(text);
+}
+
 /** YAML 1.2 plus the `<<` merge key of YAML 1.1. Without it, a merged cost would be lost silently. */
 const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
@@ -22,7 +27,7 @@ const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
  * more than the text.
  */
 export function readYaml(text: string, source: string): YamlText | Problem {
-  if (!HAS_CONTENT.test(text)) return { value: undefined, lineOf: () => undefined };
+  if (isBlank(text)) return { value: undefined, lineOf: () => undefined };
   try {
     const value = load(text, { schema: SCHEMA });
     const expansion = text.includes('*') ? expansionProblem(value, text.length) : undefined;

@@ -4,9 +4,9 @@ import { setImmediate } from 'node:timers/promises';
 import { type LimitSource, type Limits, type Overrides, rowNamed } from '../../../domain/limits/limits.ts';
 import { furtherRows } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../../domain/limits/scopes.ts';
-import { ConfigError, formatPath, type Origin, type Problem, problemsOf } from '../../problem.ts';
+import { ConfigError, fileError, formatPath, type Origin, type Problem, problemsOf } from '../../problem.ts';
 import { FileSource } from '../../reader/file-source.ts';
-import { lineOfPath } from '../../reader/yaml-text.ts';
+import { isBlank, lineOfPath } from '../../reader/yaml-text.ts';
 import { bySection, type Named, NOTHING } from './parse-limits.ts';
 import type { Parsed } from './parse-messages.ts';
 import { findLine, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
@@ -15,6 +15,8 @@ import { findLine, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
 interface CachedFile {
   readonly digest: string;
   readonly maps: Parsed;
+  /** It has nothing but white space and comments. */
+  readonly isBlank: boolean;
   /** What the file could refer to, of the limits file; empty for that file itself. */
   readonly named: string;
 }
@@ -60,6 +62,7 @@ export class LimitsFiles {
     for (const file of this.files()) {
       try {
         const read = await this.#readOne(file, named);
+        if (read.isBlank && this.#hasContent(file)) throw fileError(file, 'is empty', EMPTIED);
         cache.set(file, read);
         if (file === this.#main) named = namedIn(read.maps as Limits);
       } catch (error) {
@@ -73,6 +76,16 @@ export class LimitsFiles {
     const limits = await merged(sources);
     this.#last = { sources, limits };
     return limits;
+  }
+
+  /** Whether the limits file has nothing but white space and comments, so that Weir's defaults apply. */
+  get isBlank(): boolean {
+    return this.#last?.sources[0]?.isBlank === true;
+  }
+
+  /** Whether a file of the limits in force has content. An editor may have truncated it before it writes. */
+  #hasContent(file: string): boolean {
+    return this.#last?.sources.some((one) => one.file === file && !one.isBlank) === true;
   }
 
   /**
@@ -131,9 +144,11 @@ export class LimitsFiles {
     const maps = await parseFile(
       isMain ? { kind: 'limits', text, file } : { kind: 'overrides', text, file, named: names },
     );
-    return { digest, maps, named };
+    return { digest, maps, named, isBlank: isBlank(text) };
   }
 }
+
+const EMPTIED = 'the last limits stay in force; write {} to remove everything that it set';
 
 /** The limit of one bucket, and where it is set. */
 interface SourcedLimit {

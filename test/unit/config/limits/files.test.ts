@@ -86,11 +86,45 @@ describe('files of overrides', () => {
     await files.load();
     rmSync(join(more(), '1.yaml'));
     write('more/2.yaml', 'accounts: { a: { account-read: 9 } }');
-    write('limits.yaml', '');
+    write('limits.yaml', '{}');
     const limits = await files.load();
     expect(files.files()).toEqual([main(), join(more(), '2.yaml')]);
     expect([...limits.accounts.keys()]).toEqual(['a']);
     expect(limitInForce(limits, 'account-read', 'a', 0).limit).toBe(9);
+  });
+
+  test.each(['', ' \n', '# nothing\n'])('that are emptied are refused by a reload: %j', async (text) => {
+    write('limits.yaml', 'defaults: { account-read: 7 }');
+    write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
+    const files = new LimitsFiles(main(), [more()]);
+    const limits = await files.load();
+    const isEmpty = 'is empty: the last limits stay in force; write {} to remove everything that it set';
+    write('limits.yaml', text);
+    await expect(files.load()).rejects.toThrow(`${main()}: ${isEmpty}`);
+    await expect(files.load()).rejects.toThrow(isEmpty);
+    write('limits.yaml', 'defaults: { account-read: 7 }');
+    write('more/1.yaml', text);
+    await expect(files.load()).rejects.toThrow(`${join(more(), '1.yaml')}: ${isEmpty}`);
+    write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
+    expect(await files.load()).toEqual(limits);
+    write('limits.yaml', '{}');
+    write('more/1.yaml', '{}');
+    const defaults = await files.load();
+    expect(limitInForce(defaults, 'account-read', 'b', 0).limit).toBe(500);
+  });
+
+  test('may be empty at the start, and when they are added', async () => {
+    write('limits.yaml', '');
+    const files = new LimitsFiles(main(), [more()]);
+    await files.load();
+    expect(files.isBlank).toBe(true);
+    write('more/1.yaml', '');
+    await files.load();
+    write('limits.yaml', '# nothing yet');
+    await files.load();
+    write('limits.yaml', '{}');
+    await files.load();
+    expect(files.isBlank).toBe(false);
   });
 
   test('have a version that depends only on their content', async () => {
