@@ -1,7 +1,7 @@
 import { csvHead, csvLine, type PastUsage } from '../admin/usage/past-routes.ts';
 import { type ScopeName, scopeNamed } from '../domain/limits/scopes.ts';
 import { isPastUsage } from './admin-answers.ts';
-import { type AdminOptions, askAdmin } from './admin-client.ts';
+import { type AdminOptions, AdminRefusal, askAdmin } from './admin-client.ts';
 import { print, printJson } from './print.ts';
 import { tableLines } from './terminal/line.ts';
 
@@ -34,17 +34,24 @@ export async function pastUsage(
   else print(...linesOf(past));
 }
 
-/** If no scope has counts, the answer of the first one. */
+/** If no scope has counts, the answer of the first one that knows the id. Rejects with the refusal of the first if none does. */
 async function firstWithCounts(
   scopes: readonly ScopeName[],
   read: (scope: ScopeName) => Promise<PastUsage>,
 ): Promise<PastUsage | undefined> {
   let first: PastUsage | undefined;
+  let refusal: AdminRefusal | undefined;
   for (const scope of scopes) {
-    const past = await read(scope);
-    if (past.days.length > 0) return past;
-    first ??= past;
+    try {
+      const past = await read(scope);
+      if (past.days.length > 0) return past;
+      first ??= past;
+    } catch (error) {
+      if (!(error instanceof AdminRefusal) || error.status !== 404) throw error;
+      refusal ??= error;
+    }
   }
+  if (first === undefined && refusal !== undefined) throw refusal;
   return first;
 }
 

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { createDatabase } from '../../platform/test/fixtures/postgres.ts';
 import { usage } from '../../src/commands/usage.ts';
@@ -71,7 +72,31 @@ describe.skipIf(postgresUrl === undefined)('a journal', () => {
       runHere(() => usage(id, { url: first.adminUrl, period: TODAY.slice(0, 7), ...options }));
     expect((await printed('org_1')).stdout).toMatch(/^organization org_1 from /);
     expect((await printed('org_1', { csv: true })).stdout).toContain(`\norganization,org_1,${TODAY},`);
-    expect((await printed('org_9')).stdout).toMatch(/^The journal has nothing of org_9 from /);
+    expect((await printed('acct_2')).stdout).toMatch(/^The journal has nothing of acct_2 from /);
+    expect((await printed('acct_11')).failure).toMatch(
+      /answered 404: There is no account acct_11\. Did you mean .*acct_1/,
+    );
+  });
+
+  test('of an id that nobody has is a 404 with the nearest ids, unless it has counts of another time', async () => {
+    const url = await createDatabase(postgresUrl ?? '');
+    const gateway = await start({ store: { kind: 'memory' }, journal: { url, flushMs: 100 } });
+    const of = (id: string, period: string) => readFrom(gateway, `/usage/accounts/${id}?period=${period}`);
+    const unknown = await of('acct_11', '2026-11');
+    expect([unknown.status, await unknown.json()]).toMatchObject([
+      404,
+      { code: 'unknown', scope: 'account', id: 'acct_11', nearest: expect.arrayContaining(['acct_1']) },
+    ]);
+    expect(await (await of('acct_1', '2020-01')).json()).toMatchObject({ limits: [], days: [] });
+    // Counts of an Account that the files no longer have.
+    await gateway.send('GET', '/v3/things');
+    await expect.poll(async () => (await of('acct_1', TODAY)).text()).toContain('account-day');
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query("update weir_journal set owner = 'acct_gone' where owner = 'acct_1'");
+    await client.end();
+    expect(await (await of('acct_gone', TODAY)).json()).toMatchObject({ limits: [{ requests: 1 }] });
+    expect(await (await of('acct_gone', '2020-01')).json()).toMatchObject({ limits: [], days: [] });
   });
 
   test('is exported as CSV and as NDJSON', async () => {

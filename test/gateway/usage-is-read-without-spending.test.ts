@@ -178,6 +178,19 @@ it('an Account that nobody knows is a 404, and any id is only an id', async () =
   }
 });
 
+it.each([
+  ['accounts/acct_1?organization=org_2', 'Account acct_1 belongs to Organization org_1, not to org_2.'],
+  ['persons/person_1?organization=org_2', 'Account acct_1 belongs to Organization org_1, not to org_2.'],
+  ['persons/person_1?account=acct_2', 'Person person_1 belongs to Account acct_1, not to acct_2.'],
+  ['services/svc_org?organization=org_2', 'belongs to Organization org_1, not to org_2.'],
+])('another owner than the files name is refused: %s', async (path, error) => {
+  const gateway = await start();
+  const answer = await fetch(`${gateway.adminUrl}/usage/${path}`);
+  expect([answer.status, await answer.json()]).toEqual([400, { error: expect.stringContaining(error) }]);
+  const right = path.replace('org_2', 'org_1').replace('acct_2', 'acct_1');
+  expect(await read(gateway, right)).toMatchObject({ organization: 'org_1', isKnown: true });
+});
+
 it('without its store it still shows limits and their sources', async () => {
   const gateway = await start({ store: { kind: 'redis', url: 'redis://127.0.0.1:1' } });
   const shown = await read(gateway, 'accounts/acct_1');

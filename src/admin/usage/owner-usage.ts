@@ -9,6 +9,7 @@ import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/payer-bucket.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import { isConcurrent, type Store } from '../../store/store.ts';
+import { ActionRefused } from '../action.ts';
 import { shownBlock } from '../facts/block-api.ts';
 import { type KnownOwners, NOBODY } from '../find/known-owners.ts';
 import type { OwnerReports } from '../fleet/owner-reports.ts';
@@ -38,7 +39,7 @@ const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 /**
  * Reads what an owner has used, without spending anything; undefined for an owner whose Organization or Account nobody here knows.
- * Rejects with an UnknownOwner for one that does not exist.
+ * Rejects with an UnknownOwner for one that does not exist, and with an ActionRefused for one that belongs to others than the query says.
  */
 export async function readUsage(query: OwnerQuery, sources: UsageSources) {
   const blockScope = blockScopeOf(query.scope);
@@ -104,7 +105,7 @@ function blocksOf({ scope, id, organization }: UsageOwner, blocks: Blocks) {
   );
 }
 
-function blockScopeOf(scope: ScopeName): BlockScope {
+export function blockScopeOf(scope: ScopeName): BlockScope {
   return scopeNamed(scope).isPerPrincipal ? 'principal' : (scope as BlockScope);
 }
 
@@ -186,8 +187,9 @@ interface OwnerQuery {
 }
 
 /**
- * Finds out which Organization an owner belongs to, because that decides where its buckets are. What the query says comes
- * first, then the directory, then the requests that reached this replica. Undefined where none of them knows.
+ * Finds out which Organization an owner belongs to, because that decides where its buckets are. The files and the
+ * directory come first, then what the query says, then the requests that reached this replica. Undefined where none of them knows.
+ * Rejects with an ActionRefused if the query names another Account or Organization than the files or the directory.
  */
 async function findOwner(query: OwnerQuery, sources: UsageSources): Promise<UsageOwner | undefined> {
   const { scope, id } = query;
@@ -196,14 +198,15 @@ async function findOwner(query: OwnerQuery, sources: UsageSources): Promise<Usag
     return { scope, id, organization: undefined, periodStartsOn, hasOrganizationLimit: false, hashTag: id };
   }
   const home = scope === 'account' ? { account: id } : sources.homeOf(id);
-  const account = query.account ?? home?.account;
-  if (account === undefined && home?.organization !== undefined) {
-    const { organization = home.organization } = query;
+  if (home?.organization !== undefined) {
+    refuseOther({ scope, id }, 'Organization', home.organization, query.organization);
+    const { organization } = home;
     return { scope, id, organization, hasOrganizationLimit: true, isFound: true, hashTag: organization };
   }
-  const known = await findAccount(account, query.organization, sources.directory);
-  const isFound = known !== undefined && query.organization === undefined;
-  if (known !== undefined && account !== undefined) return { ...ownerIn(query, account, known), isFound };
+  if (home !== undefined) refuseOther({ scope, id }, 'Account', home.account, query.account);
+  const account = home?.account ?? query.account;
+  const known = account === undefined ? undefined : await findAccount(account, query, sources.directory);
+  if (known !== undefined && account !== undefined) return ownerIn(query, account, known);
   const payer = sources.activity.payerOf(scope, id);
   if (payer === undefined) return undefined;
   const {
@@ -217,20 +220,38 @@ async function findOwner(query: OwnerQuery, sources: UsageSources): Promise<Usag
   return { scope, id, organization, account: paying, plan, periodStartsOn, hasOrganizationLimit, hashTag };
 }
 
-async function findAccount(
-  account: string | undefined,
-  organization: string | undefined,
-  directory: Directory,
-): Promise<Account | undefined> {
-  if (account === undefined) return undefined;
-  if (organization !== undefined) return { organization };
-  const found = await directory.find(account, NOBODY);
-  return found === 'unavailable' ? undefined : found;
+/** Refuses a query that names another owner of an Account or principal than the one that is known. */
+function refuseOther(
+  { scope, id }: Pick<OwnerQuery, 'scope' | 'id'>,
+  noun: 'Account' | 'Organization',
+  known: string | undefined,
+  given: string | undefined,
+): void {
+  if (given === undefined || given === known) return;
+  const owner = known === undefined ? `no ${noun}` : `${noun} ${known}`;
+  throw new ActionRefused(`${scopeNamed(scope).noun} ${id} belongs to ${owner}, not to ${given}.`);
 }
 
-function ownerIn({ scope, id }: OwnerQuery, account: string, known: Account): UsageOwner {
-  const { organization, organizationLimit, plan, periodStartsOn } = known;
+/** An Account as the directory has it, or in the Organization that the query names. Undefined where neither is known. */
+async function findAccount(
+  account: string,
+  { organization }: OwnerQuery,
+  directory: Directory,
+): Promise<(Account & { readonly isFound: boolean }) | undefined> {
+  const found = await directory.find(account, NOBODY);
+  if (found === undefined || found === 'unavailable')
+    return organization === undefined ? undefined : { organization, isFound: false };
+  refuseOther({ scope: 'account', id: account }, 'Organization', found.organization, organization);
+  return { ...found, isFound: true };
+}
+
+function ownerIn(
+  { scope, id }: OwnerQuery,
+  account: string,
+  known: Account & { readonly isFound: boolean },
+): UsageOwner {
+  const { organization, organizationLimit, plan, periodStartsOn, isFound } = known;
   const hasOrganizationLimit = organization !== undefined && organizationLimit !== false;
   const hashTag = organization ?? account;
-  return { scope, id, organization, account, plan, periodStartsOn, hasOrganizationLimit, hashTag };
+  return { scope, id, organization, account, plan, periodStartsOn, hasOrganizationLimit, isFound, hashTag };
 }

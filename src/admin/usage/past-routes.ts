@@ -2,6 +2,9 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
 import type { DaySum, OwnerDaySum, PastTime } from '../../store/journal/postgres.ts';
+import { orRefusal } from '../facts/fact-api.ts';
+import type { KnownOwners } from '../find/known-owners.ts';
+import { blockScopeOf } from './owner-usage.ts';
 import { type PastQuery, pastOf } from './past.ts';
 
 /** Where past counts are read. */
@@ -14,20 +17,40 @@ export type PastUsage = Extract<Awaited<ReturnType<typeof readPast>>, object>;
 
 const NO_JOURNAL = 'This gateway records nothing: journal.url is not set.';
 
-/** Answers what an owner used in a past period. */
+/** All that the journal has. */
+const EVER = { from: new Date(0), to: new Date('9999-01-01T00:00:00Z'), timeZone: 'UTC' };
+
+/** Answers what an owner used in a past period. 404 for an id that neither the journal nor the fleet knows. */
 export async function answerPast(
   reply: FastifyReply,
   counts: PastCounts | undefined,
+  owners: Pick<KnownOwners, 'knowledgeOf' | 'unknown'>,
   owner: { readonly scope: ScopeName; readonly id: string },
   query: PastQuery,
 ) {
   if (counts === undefined) return reply.code(404).send({ error: NO_JOURNAL });
   try {
-    const past = await readPast(counts, owner, query);
-    return typeof past === 'string' ? reply.code(400).send({ error: past }) : past;
+    return await orRefusal(reply, async () => {
+      const past = await readPast(counts, owner, query);
+      if (typeof past === 'string') return reply.code(400).send({ error: past });
+      if (past.days.length === 0) await refuseUnknown(counts, owners, owner);
+      return past;
+    });
   } catch (error) {
     return reply.code(503).send({ error: `The journal cannot be read: ${(error as Error).message}` });
   }
+}
+
+/** Rejects with an UnknownOwner for an id that the journal has nothing of, and that nobody is known to have. */
+async function refuseUnknown(
+  counts: PastCounts,
+  owners: Pick<KnownOwners, 'knowledgeOf' | 'unknown'>,
+  { scope, id }: { readonly scope: ScopeName; readonly id: string },
+): Promise<void> {
+  const blockScope = blockScopeOf(scope);
+  const knowledge = await owners.knowledgeOf(blockScope, id);
+  if (knowledge === 'known' || (await counts.past(scope, id, EVER)).length > 0) return;
+  throw await owners.unknown(blockScope, id, knowledge);
 }
 
 /** What an owner used in a past period, by day, operation and limit; or what is wrong with the query. */

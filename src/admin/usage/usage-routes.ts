@@ -31,7 +31,7 @@ export function addUsageRoutes(
         if (id === undefined) return reply.code(400).send({ error: `${named} is not an IP address.` });
         if (period !== undefined) {
           const asked = { period: `${period}`, timeZone: single(timeZone), startsOn: single(startsOn) };
-          return answerPast(reply, sources.past, { scope, id }, asked);
+          return answerPast(reply, sources.past, sources.owners, { scope, id }, asked);
         }
         const query = {
           scope,
