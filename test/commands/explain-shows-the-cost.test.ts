@@ -283,6 +283,16 @@ describe('weir operations and weir check', () => {
     expect((await list('xml')).failure).toMatch(/^--format xml is not one of/);
   });
 
+  it.each(['foo', '10.0.0.0/8', '[2001:DB8::5]', '010.0.0.1', ''])(
+    '--address takes no %j',
+    async (address) => {
+      const { failure } = await runHere(() => explainCommand('POST', '/v3/health', { config, address }));
+      expect(failure).toBe(
+        `--address takes an IP address, such as 203.0.113.7 or 2001:db8::1, not "${address}".`,
+      );
+    },
+  );
+
   it('a public operation is explained without a token, for any address or for one', async () => {
     const explainHealth = (method: string, more: object) =>
       runHere(() => explainCommand(method, '/v3/health', { config, ...more }));

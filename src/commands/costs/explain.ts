@@ -1,5 +1,6 @@
 import { inFlightText } from '../../console/format.ts';
 import { unitOf } from '../../domain/limits/rows.ts';
+import { canonicalAddress } from '../../domain/network.ts';
 import { settlementJson, settlementText } from '../../domain/settlement/settlement-text.ts';
 import { BLOCKS } from '../../facts/blocks.ts';
 import { readFacts } from '../../facts/fact-record.ts';
@@ -9,6 +10,7 @@ import { SharedClock } from '../../facts/shared-clock.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { kindOf } from '../../operations/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
+import { CommandError } from '../../process/failure.ts';
 import { openShared } from '../../store/open-store.ts';
 import { print, printError, printJson, shownPlace } from '../print.ts';
 import type { Line } from '../terminal/line.ts';
@@ -34,13 +36,18 @@ export async function explain(
   path: string,
   { config, token, account, address, json }: Options,
 ): Promise<void> {
+  const clientAddress = address === undefined ? undefined : canonicalAddress(address);
+  if (address !== undefined && clientAddress === undefined)
+    throw new CommandError(
+      `--address takes an IP address, such as 203.0.113.7 or 2001:db8::1, not "${address}".`,
+    );
   const configuration = await readConfiguration(config, process.env);
   const explanation = await explainRequest(configuration, {
     method: method.toUpperCase(),
     path,
     token,
     account,
-    address,
+    address: clientAddress,
     live: await liveStateOf(configuration),
   });
   if (json) printJson(asJson(explanation));

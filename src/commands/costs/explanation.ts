@@ -31,7 +31,7 @@ export interface RequestToExplain {
   readonly path: string;
   readonly token: string | undefined;
   readonly account: string | undefined;
-  /** The client's address, for a public operation. */
+  /** The client's address in its canonical form, for a public operation. */
   readonly address: string | undefined;
   /** What is in force at the gateways besides the files. */
   readonly live: LiveState;
