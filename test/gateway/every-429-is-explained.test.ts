@@ -148,7 +148,9 @@ it('without a shared store the process explains its own refusals, and other ids 
   await gateway.send('GET', '/v3/things', { token: null, headers: { 'X-Request-Id': 'a-401' } });
   for (const id of ['a-401', 'nobody']) expect((await asked(gateway, id)).status).toBe(404);
   const { failure } = await runHere(() => why('nobody', { url: gateway.adminUrl }));
-  expect(failure).toContain('No request with the id nobody got a 429 in the last 24 h.');
+  expect(failure).toContain(
+    'No 429 of a request with the id nobody is known. Refusals are kept for 24 h, and are lost if Redis loses its data.',
+  );
 });
 
 it('while Redis is away the answer is a 503, and refusals that wait are written when it is back', async () => {

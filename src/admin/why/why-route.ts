@@ -14,7 +14,7 @@ export interface WhyAnswer {
 /** Another replica writes what it has refused once a second. */
 const AGAIN_MS = 700;
 
-/** Adds `GET /refusals/{requestId}`: 404 for a request that did not get a 429 within a day, 503 while Redis cannot be read. */
+/** Adds `GET /refusals/{requestId}`: 404 where no 429 of the request within a day is known, 503 while Redis cannot be read. */
 export function addWhyRoute(app: FastifyInstance, why: Why): void {
   app.get<{ Params: { requestId: string } }>(
     '/refusals/:requestId',
@@ -29,7 +29,7 @@ export function addWhyRoute(app: FastifyInstance, why: Why): void {
           ? ''
           : ` ${shownCount(unfindable)} requests with a 429 cannot be found, because a flood had more than Weir keeps.`;
       return reply.code(404).send({
-        error: `No request with the id ${requestId} got a 429 in the last ${KEPT_HOURS} h.${flood} The access log has every request.`,
+        error: `No 429 of a request with the id ${requestId} is known. Refusals are kept for ${KEPT_HOURS} h, and are lost if Redis loses its data.${flood} The access log has every request.`,
         code: 'unknown',
       });
     },
