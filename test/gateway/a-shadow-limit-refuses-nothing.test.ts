@@ -21,6 +21,16 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(await shadowDenied()).toBe('8');
   });
 
+  it('may be below the cost of an operation, and reports each of its requests', async () => {
+    gateway = await startGateway({
+      store: store(),
+      limits: { accounts: { acct_3: { 'account-read': { limit: 1, shadow: true } } } },
+    });
+    const sent = [1, 2].map(() => gateway.send('GET', '/v3/reports', { token: 'lonely' }));
+    expect((await Promise.all(sent)).map(({ status }) => status)).toEqual([200, 200]);
+    expect(await shadowDenied()).toBe('2');
+  });
+
   it('clients see the limit in force alone', async () => {
     gateway = await startGateway({
       store: store(),

@@ -32,26 +32,54 @@ const MAX_LOCATED = 20;
 
 /**
  * One problem for each limit (of a default, a plan or an override) that is lower than the cost of an operation charged to it. The
- * problem names the most expensive such operation. Expired overrides are checked too.
+ * problem names the most expensive such operation. Expired overrides are checked too. Shadow limits refuse nothing: see `findLowShadows`.
  */
 export function checkCosts(
   operations: readonly CostedOperation[],
   limits: Limits,
   places: LimitPlaces,
 ): readonly Problem[] {
+  return lowLimits(operations, limits, false).map(({ path, limit, operation }, index) => {
+    const place = index < MAX_LOCATED ? places.locate(path) : { source: places.fileOf(path) };
+    return { ...place, path: formatPath(path), ...tooLow(limit, operation) };
+  });
+}
+
+/** Shadow limits that would refuse every request for an operation. */
+export function findLowShadows(operations: readonly CostedOperation[], limits: Limits): readonly LowLimit[] {
+  return lowLimits(operations, limits, true);
+}
+
+export function lowShadowWarning({ path, limit, operation }: LowLimit, places: LimitPlaces): Problem {
+  const message = `the shadow limit ${limit} is below ${mostOf(operation)}: it reports that it would refuse every such request`;
+  return { ...places.locate(path), path: formatPath(path), message };
+}
+
+/** A limit that is below the cost of the most expensive operation charged to it. */
+interface LowLimit {
+  /** Where it is written. */
+  readonly path: readonly string[];
+  readonly limit: number;
+  readonly operation: CostedOperation;
+}
+
+/** @param isShadow whether shadow limits are meant, or the others */
+function lowLimits(
+  operations: readonly CostedOperation[],
+  limits: Limits,
+  isShadow: boolean,
+): readonly LowLimit[] {
   const costliest = costliestByRow(operations, limits.rows);
-  const problems: Problem[] = [];
+  const low: LowLimit[] = [];
   visitLimits(limits, (given, pathOf) => {
     for (const name in given) {
-      const limit = given[name]?.limit;
+      const { limit, shadow } = given[name] ?? {};
       const operation = costliest.get(name);
       if (operation === undefined || typeof limit !== 'number' || operation.cost <= limit) continue;
-      const path = pathOf(name);
-      const place = problems.length < MAX_LOCATED ? places.locate(path) : { source: places.fileOf(path) };
-      problems.push({ ...place, path: formatPath(path), ...tooLow(limit, operation) });
+      if (shadow === isShadow) low.push({ path: pathOf(name), limit, operation });
     }
   });
-  return problems;
+  return low;
 }
 
 /**

@@ -7,7 +7,7 @@ import { type Environment, unknownVariables } from '../reader/environment.ts';
 import { asNode } from '../reader/schema-node.ts';
 import { didYouMean } from '../reader/value-messages.ts';
 import { type Settings, settingsSchema } from '../settings/settings.ts';
-import type { CostedOperation, LimitPlaces } from './costs.ts';
+import { type CostedOperation, findLowShadows, type LimitPlaces, lowShadowWarning } from './costs.ts';
 import { settingsWarnings } from './settings-warnings.ts';
 import { findUnusedPoints, unusedPointsWarning } from './unused-points.ts';
 
@@ -52,6 +52,7 @@ export function findWarnings(
     ...capped(files.descriptors?.warnings ?? [], (warning) => warning),
     ...crowdedHeaders(configuration),
     ...unseenEnds(configuration),
+    ...capped(findLowShadows(charged, limits), (found) => lowShadowWarning(found, files.limits)),
     ...capped(findUnusedPoints(charged, limits), (found) => unusedPointsWarning(found, files.limits)),
   ];
   if (operations.length === 0 && settings.operations.unlisted === 'reject') {

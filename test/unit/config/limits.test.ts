@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { checkCosts, placesIn } from '../../../src/config/checks/costs.ts';
+import { checkCosts, findLowShadows, lowShadowWarning, placesIn } from '../../../src/config/checks/costs.ts';
 import { parseLimits } from '../../../src/config/files/limits/parse-limits.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
 import { limitInForce } from '../../fixtures/limits.ts';
@@ -170,6 +170,24 @@ organizations: { o: { organization-write: 1, organization-read: 1 } }`),
       expect.stringContaining('defaults.address-write: the limit 3 is below the cost 4 of operation signUp'),
       expect.stringContaining('accounts.b.account-write: the limit 4 is below the cost 10'),
       expect.stringContaining('organizations.o.organization-write: the limit 1 is below the cost 10'),
+    ]);
+  });
+
+  test('is not refused where it is a shadow limit, in a default, a plan, an override or a further limit', () => {
+    const text = `
+defaults: { account-write: { limit: 9, shadow: true } }
+limits: { minute: { per: account, points: 9, window: 1m, shadow: true } }
+plans: { small: { account-write: { limit: 5, shadow: true } } }
+accounts: { a: { account-write: { limit: 4, shadow: true } }, b: { account-write: 4 } }`;
+    expect(problems(text)).toEqual([
+      expect.stringContaining('accounts.b.account-write: the limit 4 is below'),
+    ]);
+    const low = findLowShadows(operations, limitsOf(text));
+    expect(low.map((one) => formatProblem(lowShadowWarning(one, placesIn('limits.yaml'))))).toEqual([
+      'limits.yaml: defaults.account-write: the shadow limit 9 is below the cost 10 of operation createSession: it reports that it would refuse every such request',
+      expect.stringContaining('limits.minute.points: the shadow limit 9 is below the cost 10'),
+      expect.stringContaining('plans.small.account-write: the shadow limit 5'),
+      expect.stringContaining('accounts.a.account-write: the shadow limit 4'),
     ]);
   });
 
