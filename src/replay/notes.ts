@@ -5,9 +5,11 @@ import { counted, shownCount } from '../domain/shown.ts';
 import type { OperationFinder } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
 import { MOST_TRIES, type Replay, type Retries } from './replay.ts';
+import { type GivenPlan, unmatchedOverrides } from './unmatched.ts';
 
 export interface Circumstances {
   readonly replay: Replay;
+  readonly plans: readonly GivenPlan[];
   readonly lineCounts: LineCounts;
   readonly retries: Retries;
   readonly complete: boolean;
@@ -38,6 +40,7 @@ export function notesOn(circumstances: Circumstances): readonly string[] {
     concurrentNote(circumstances.replay),
     selectionNote(circumstances),
     neverFitsNote(circumstances.replay),
+    overridesNote(circumstances),
   ].filter((note) => note !== undefined);
 }
 
@@ -168,6 +171,10 @@ function selectionNote({ replay, findOperation }: Circumstances): string | undef
   if (unclear.length === 0) return undefined;
   const names = unclear.map(({ name }) => name).join(', ');
   return `Which requests ${names} counts was found by the names of operations in the log: name an OpenAPI document with --operations, or settings with --config, for tags and paths.`;
+}
+
+function overridesNote({ replay, plans }: Circumstances): string | undefined {
+  return replay.requests === 0 ? undefined : unmatchedOverrides(replay.limits, plans, replay.buckets);
 }
 
 function neverFitsNote({ neverFits }: Replay): string | undefined {

@@ -5,7 +5,7 @@ import { type ReadLogOptions, readLog } from './input/read-log.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { type Circumstances, notesOn } from './notes.ts';
 import { Replay, type Retries } from './replay.ts';
-import { unmatchedOf } from './unmatched.ts';
+import { type GivenPlan, unmatchedOf, unmatchedPlans } from './unmatched.ts';
 
 /** Reads a log and charges its requests with other limits. If the reading is ended early, the result covers the lines read so far. */
 export async function runReplay(
@@ -13,6 +13,8 @@ export async function runReplay(
     readonly hasLoggedCosts: boolean;
     readonly findOperation: OperationFinder | undefined;
     readonly limits: Limits;
+    /** The plans that the limits have for this replay alone. Default: none. */
+    readonly plans?: readonly GivenPlan[];
     readonly retries: Retries;
     /** Whether to record each bucket over time, for a report. */
     readonly hasSeries: boolean;
@@ -23,8 +25,8 @@ export async function runReplay(
   const lineCounts = await readLog(run, (entry) => replay.take(entry));
   replay.end();
   const complete = !run.signal.aborted;
-  const { findOperation, hasLoggedCosts } = run;
-  const circumstances = { replay, lineCounts, retries, complete, findOperation, hasLoggedCosts };
+  const { plans = [], findOperation, hasLoggedCosts } = run;
+  const circumstances = { replay, plans, lineCounts, retries, complete, findOperation, hasLoggedCosts };
   return { result: resultOf(circumstances), replay };
 }
 
@@ -34,7 +36,7 @@ export type ReplayResult = ReturnType<typeof resultOf>;
 export type BucketResult = ReturnType<typeof bucketResult>;
 
 function resultOf(circumstances: Circumstances) {
-  const { replay, lineCounts, retries, complete } = circumstances;
+  const { replay, plans, lineCounts, retries, complete } = circumstances;
   const { refused, requests, dropped } = replay;
   const asked = requests + replay.retries;
   return {
@@ -66,8 +68,11 @@ function resultOf(circumstances: Circumstances) {
     complete,
     /** The limitations of the numbers, as sentences. */
     notes: notesOn(circumstances),
-    /** What the selections of limits name, and no request of the log was for. */
-    unmatched: unmatchedOf(replay.limits.rows, replay.operations),
+    /** What the selections of limits name, and no request of the log was for; and plans of Accounts that the log does not have. */
+    unmatched: [
+      ...unmatchedOf(replay.limits.rows, replay.operations),
+      ...unmatchedPlans(plans, replay.buckets),
+    ],
     /** Most affected first. */
     buckets: [...replay.buckets].sort(byEffect).map(bucketResult),
   };

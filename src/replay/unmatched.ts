@@ -1,20 +1,70 @@
+import { formatPath } from '../config/problem.ts';
+import type { Limits } from '../domain/limits/limits.ts';
 import { furtherRows, isCharged, type LimitRow } from '../domain/limits/rows.ts';
+import { OVERRIDE_SECTIONS, scopeNamed } from '../domain/limits/scopes.ts';
 import { isNamed } from '../domain/limits/selection.ts';
+import { shownCount } from '../domain/shown.ts';
 import type { Operation } from '../stages/request-context.ts';
+import type { BucketStats } from './measure/bucket-stats.ts';
 
 /** A limit that counted no request, or one entry of its `operations` that names none. */
-interface Unmatched {
+interface UnmatchedLimit {
   readonly limit: string;
   readonly operation?: string;
+}
+
+/** A plan that was given to an Account for the replay alone. */
+export interface GivenPlan {
+  readonly account: string;
+  readonly plan: string;
+}
+
+type Unmatched = UnmatchedLimit | GivenPlan;
+
+/** Overrides that are named one by one. */
+const MOST_NAMED = 5;
+
+type Bucket = Pick<BucketStats, 'row' | 'id'>;
+
+/** The plans of Accounts that no request of the log is charged to. */
+export function unmatchedPlans(
+  plans: readonly GivenPlan[],
+  buckets: readonly Bucket[],
+): readonly GivenPlan[] {
+  const charged = new Set(buckets.filter(({ row }) => row.scope === 'account').map(({ id }) => id));
+  return plans.filter(({ account }) => !charged.has(account));
+}
+
+/** One sentence on the overrides of owners that no request of the log is charged to; undefined without any. */
+export function unmatchedOverrides(
+  limits: Limits,
+  plans: readonly GivenPlan[],
+  buckets: readonly Bucket[],
+): string | undefined {
+  const charged = new Set(buckets.map(({ row, id }) => keyOf(scopeNamed(row.scope).overrides, id)));
+  for (const { account } of plans) charged.add(keyOf('accounts', account));
+  const unmatched = OVERRIDE_SECTIONS.flatMap((section) =>
+    [...limits[section].keys()]
+      .filter((id) => !charged.has(keyOf(section, id)))
+      .map((id) => formatPath([section, id])),
+  );
+  if (unmatched.length === 0) return undefined;
+  const more = unmatched.length - MOST_NAMED;
+  const others = more > 0 ? ` and ${shownCount(more)} more` : '';
+  return `No request of the log is charged to the owners of these overrides: ${unmatched.slice(0, MOST_NAMED).join(', ')}${others}.`;
+}
+
+function keyOf(section: string, id: string): string {
+  return `${section} ${id}`;
 }
 
 /** What the selections of limits name, and no request of the log was for. */
 export function unmatchedOf(
   rows: readonly LimitRow[],
   requested: ReadonlySet<Operation>,
-): readonly Unmatched[] {
+): readonly UnmatchedLimit[] {
   const operations = [...requested];
-  return furtherRows(rows).flatMap((row): readonly Unmatched[] => {
+  return furtherRows(rows).flatMap((row): readonly UnmatchedLimit[] => {
     const { name: limit, selection } = row;
     const unmatched = (selection.operations ?? []).filter(
       (entry) => !operations.some((one) => [one, ...(one.also ?? [])].some((each) => isNamed(entry, each))),
@@ -25,7 +75,12 @@ export function unmatchedOf(
 }
 
 /** One sentence. */
-export function unmatchedText({ limit, operation }: Unmatched): string {
+export function unmatchedText(unmatched: Unmatched): string {
+  if ('account' in unmatched) {
+    const { account, plan } = unmatched;
+    return `No request of the log is charged to Account ${account}, which --plan ${account}=${plan} names.`;
+  }
+  const { limit, operation } = unmatched;
   return operation === undefined
     ? `The limit ${limit} counted no request of the log.`
     : `No request of the log is for ${operation}, which the limit ${limit} names.`;

@@ -61,6 +61,40 @@ it('--plan with a name that the limits do not have is refused', async () => {
   expect(stderr).toContain('the limits have no plan prp: they have pro');
 });
 
+it('--plan of an Account that the log does not have ends with 2, and is named', async () => {
+  const { log, limits } = await writeFiles({ log: logText(LOG), limits: LIMITS });
+  const flags = ['--limits', limits, '--plan', 'acct_1=pro', '--plan', 'acct_nope=pro'];
+  const { code, stderr } = await runReplayCommand(log, ...flags);
+  expect(code).toBe(2);
+  expect(stderr).toBe(
+    'No request of the log is charged to Account acct_nope, which --plan acct_nope=pro names.\n',
+  );
+  const { stdout } = await runReplayCommand(log, ...flags, '--json');
+  const { unmatched, notes } = JSON.parse(stdout) as ReplayResult;
+  expect(unmatched).toEqual([{ account: 'acct_nope', plan: 'pro' }]);
+  expect(notes.join()).not.toContain('overrides');
+});
+
+it('overrides of owners that the log does not have are a note of bounded length', async () => {
+  const noteOf = async (others: readonly string[]) => {
+    const accounts = ['acct_1', ...others].map((id) => `  ${id}: { minute: 30 }\n`).join('');
+    const { log, limits } = await writeFiles({
+      log: logText(LOG),
+      limits: `${LIMITS}principals: { svc_1: { lists: 30 } }\naccounts:\n${accounts}`,
+    });
+    const { code, stdout } = await runReplayCommand(log, '--limits', limits);
+    expect(code).toBe(0);
+    return stdout.split('\n').find((line) => line.includes('overrides'));
+  };
+  expect(await noteOf([])).toBeUndefined();
+  expect(await noteOf(['acct_zz'])).toBe(
+    'Note: No request of the log is charged to the owners of these overrides: accounts.acct_zz.',
+  );
+  expect(await noteOf(Array.from({ length: 2_005 }, (_, index) => `acct_z${index}`))).toMatch(
+    /: accounts\.acct_z0, .*, accounts\.acct_z4 and 2,000 more\.$/,
+  );
+});
+
 it('--suggest keeps the further limits and plans, and suggests limits for them', async () => {
   const { log, limits } = await writeFiles({ log: logText(LOG), limits: LIMITS });
   const { stdout } = await runReplayCommand(log, '--limits', limits, '--suggest', '0%');

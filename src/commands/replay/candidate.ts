@@ -9,6 +9,7 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import { printable } from '../../domain/printable.ts';
 import { CommandError } from '../../process/failure.ts';
 import { operationFinder, readCosts } from '../../replay/replay-costs.ts';
+import type { GivenPlan } from '../../replay/unmatched.ts';
 import { SETTINGS_FILE } from '../options.ts';
 import { printError } from '../print.ts';
 
@@ -35,10 +36,13 @@ export async function readCandidate(flags: CandidateFlags, isOptional: boolean) 
   const settings = config === undefined ? {} : settingsOf(config);
   const read = await readLimits(file, settings.limits, isOptional);
   const { limitsName } = read;
-  const limits = (flags.plan ?? []).reduce(withPlan, read.limits);
+  const plans = (flags.plan ?? []).map((text) => givenPlan(text, read.limits));
+  const limits = plans.reduce(withPlan, read.limits);
   const operations = await readCosts(document, settings, config ?? '');
   return {
     limits,
+    /** The plans of --plan, which the limits have. */
+    plans,
     /** A description of their source. */
     limitsName,
     operations,
@@ -47,8 +51,8 @@ export async function readCandidate(flags: CandidateFlags, isOptional: boolean) 
   };
 }
 
-/** The limits with another plan for one Account. */
-function withPlan(limits: Limits, text: string): Limits {
+/** What --plan says. Throws a CommandError unless it is an Account and a plan of the limits. */
+function givenPlan(text: string, limits: Limits): GivenPlan {
   const [, account = '', name = ''] = /^([^=]+)=([^=]+)$/.exec(text) ?? [];
   if (account === '')
     throw new CommandError(`--plan takes an Account and a plan, as in acct_1=pro, not ${text}.`);
@@ -57,6 +61,11 @@ function withPlan(limits: Limits, text: string): Limits {
     const hint = known.length === 0 ? 'they have no plans' : `they have ${known.join(', ')}`;
     throw new CommandError(`--plan ${text}: the limits have no plan ${name}: ${hint}.`);
   }
+  return { account, plan: name };
+}
+
+/** The limits with another plan for one Account. */
+function withPlan(limits: Limits, { account, plan: name }: GivenPlan): Limits {
   const overrides = { limits: {}, ...limits.accounts.get(account), plan: { name } };
   return { ...limits, accounts: new Map(limits.accounts).set(account, overrides) };
 }

@@ -60,7 +60,7 @@ async function replayLog(
 ): Promise<void> {
   const mostRefused = shareOf(flags.maxRefused, '--max-refused');
   const rows = rowsOf(flags.rows);
-  const { limits, limitsName, findOperation } = candidate;
+  const { limits, plans, limitsName, findOperation } = candidate;
   const { retries, report } = flags;
   const format = formatOf(flags, findOperation);
   if (report !== undefined) refuseFolder(report);
@@ -72,6 +72,7 @@ async function replayLog(
       sources,
       findOperation,
       limits,
+      plans,
       retries,
       hasSeries: report !== undefined,
     }),
