@@ -23,18 +23,27 @@ export interface UsageOptions extends PastOptions {
 
 /** `weir usage`: the limits of an Account, Organization, Person or address, what it has used, and its recent operations. */
 export async function usage(id: string, options: UsageOptions): Promise<void> {
-  const { scope, json = false, period } = options;
+  const { scope, json = false, csv = false, period } = options;
   if (scope !== undefined && !isScopeName(scope))
     throw new CommandError(`--scope takes ${SCOPE_NAMES.join(', ')}.`);
+  if (csv && json) throw new CommandError('--csv and --json cannot be combined.');
   if (period !== undefined) {
     const fitting = SCOPE_NAMES.filter((one) => (one === 'address') === looksLikeAddress(id));
     await pastUsage(scope === undefined ? fitting : [scope], id, period, options);
     return;
   }
-  if (options.csv === true) throw new CommandError('--csv takes a --period, such as --period 2026-11.');
+  const needing = ofPeriod(options);
+  if (needing !== undefined) throw new CommandError(`${needing} takes a --period, such as --period 2026-11.`);
   const answer = await (scope === undefined ? usageOfId(id, options) : usageOf(scope, id, options));
   if (json) printJson(answer);
   else print(...linesOf(answer));
+}
+
+/** The first option that only belongs to a past period. */
+function ofPeriod({ csv, timeZone, startsOn }: UsageOptions): string | undefined {
+  if (csv === true) return '--csv';
+  if (timeZone !== undefined) return '--time-zone';
+  return startsOn === undefined ? undefined : '--starts-on';
 }
 
 async function usageOf(

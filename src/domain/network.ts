@@ -44,11 +44,12 @@ export function rangeOf(text: string): string | undefined {
   return bits === 32 && family === 4 ? address : `${rangeBase(address, bits)}/${bits}`;
 }
 
-/** Whether a text is meant as an address or a range, though it may be mistyped, such as `10.0.0.300`. */
+/** Whether a text is meant as an address or a range, though it may be mistyped, such as `10.0.0.300`, `10.0.0` or `[2001:db8::1]`. */
 export function looksLikeAddress(id: string): boolean {
-  const [address = ''] = id.split('/', 1);
+  const [, bracketed] = /^\[([^\]]*)\]/.exec(id) ?? [];
+  const [address = ''] = (bracketed ?? id).split(/[/%]/, 1);
   return (
-    /^\d+\.\d+\.\d+\.\d+$/.test(address) || (/^[\da-f:.]+$/i.test(address) && address.split(':').length > 2)
+    /^\d+(?:\.\d+){2,3}$/.test(address) || (/^[\da-f:.]+$/i.test(address) && address.split(':').length > 2)
   );
 }
 

@@ -128,6 +128,7 @@ describe.skipIf(postgresUrl === undefined)('a journal', () => {
     ['', 'period takes'],
     ['November', 'period takes'],
     ['2026-11&timeZone=Mars', 'timeZone takes'],
+    ['2026-11&timeZone=', 'timeZone takes'],
     ['2026-11&startsOn=32', 'startsOn takes'],
     ['2026-11-01&startsOn=2', 'startsOn only'],
   ])('is not asked for a period such as %s', async (period, message) => {

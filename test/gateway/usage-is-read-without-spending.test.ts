@@ -227,6 +227,15 @@ describe('weir usage', () => {
     expect((await run(id, { url: gateway.adminUrl })).stdout).toMatch(new RegExp(`^${scope} ${id}`));
   });
 
+  it.each([
+    [{ csv: true }, '--csv takes a --period, such as --period 2026-11.'],
+    [{ timeZone: 'Europe/Berlin' }, '--time-zone takes a --period, such as --period 2026-11.'],
+    [{ startsOn: '15' }, '--starts-on takes a --period, such as --period 2026-11.'],
+    [{ csv: true, json: true, period: '2026-11' }, '--csv and --json cannot be combined.'],
+  ])('refuses %j', async (options, failure) => {
+    expect((await run('acct_1', { url: 'http://127.0.0.1:1', ...options })).failure).toBe(failure);
+  });
+
   it('says what is wrong', async () => {
     const gateway = await start();
     const failure = async (id: string, options: UsageOptions) => (await run(id, options)).failure;

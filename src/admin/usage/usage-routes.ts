@@ -30,7 +30,7 @@ export function addUsageRoutes(
         const id = scope === 'address' ? networkOf(named) : named;
         if (id === undefined) return reply.code(400).send({ error: `${named} is not an IP address.` });
         if (period !== undefined) {
-          const asked = { period: `${period}`, timeZone: single(timeZone), startsOn: single(startsOn) };
+          const asked = { period: `${period}`, timeZone: first(timeZone), startsOn: first(startsOn) };
           return answerPast(reply, sources.past, sources.owners, { scope, id }, asked);
         }
         const query = {
@@ -49,8 +49,13 @@ export function addUsageRoutes(
   }
 }
 
+/** The first value of a parameter; undefined for an empty one. */
 function single(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value || undefined;
+  return first(value) || undefined;
+}
+
+function first(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
 }
 
 function unknownText(scope: ScopeName): string {
