@@ -1,5 +1,6 @@
 import type { OperationKind } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
+import { combinedSettlement } from '../domain/settlement/combined-settlement.ts';
 import type { SettlementRules } from '../domain/settlement/settlement.ts';
 import { type SettlementSettings, settlementOf } from '../operations/given-settlement.ts';
 import {
@@ -194,7 +195,8 @@ class CombinedOperations {
 
   /**
    * The operation that a request is charged as when its path may mean each of these: with the highest cost, the strictest access and the
-   * limits of all. It is validated as the first one, if that is listed.
+   * limits of all. It is settled to at least what it would cost as each of them alone (`combinedSettlement`), and validated as the first
+   * one, if that is listed.
    *
    * @param meanings one or more
    */
@@ -219,7 +221,14 @@ function combine(meanings: readonly [Operation, ...Operation[]]): Operation {
   const cost = Math.max(...meanings.map((one) => one.cost));
   const [first] = meanings;
   const { rules } = first.listed ? first : costliest;
-  return { ...costliest, cost, access, rules, also: meanings.filter((one) => one !== costliest) };
+  return {
+    ...costliest,
+    cost,
+    access,
+    rules,
+    settlement: combinedSettlement(meanings),
+    also: meanings.filter((one) => one !== costliest),
+  };
 }
 
 /** An operation that is not listed gives its name to nothing: no limit can name it. */

@@ -40,10 +40,20 @@ async function readReserved(
 }
 
 /** @returns undefined for the cost of the operation */
-function reservedBy(body: Buffer, { json, most }: Reserve): number | undefined {
+function reservedBy(body: Buffer, setting: Reserve): number | undefined {
   if (body.length === 0) return undefined;
   const read = readJson(body);
-  if ('problem' in read) return most;
-  const value = json.valueIn(read.value);
+  if ('problem' in read) return setting.most;
+  if (setting.meanings === undefined) return statedIn(read.value, setting);
+  let largest = 0;
+  for (const { cost, settlement } of setting.meanings) {
+    const own = settlement?.reserve;
+    largest = Math.max(largest, (own && statedIn(read.value, own)) ?? cost);
+  }
+  return largest;
+}
+
+function statedIn(document: unknown, { json, most }: Reserve): number | undefined {
+  const value = json.valueIn(document);
   return typeof value === 'number' && value > 0 ? Math.ceil(Math.min(value, most)) : undefined;
 }

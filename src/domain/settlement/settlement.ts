@@ -7,10 +7,17 @@ export interface Reserve {
   readonly most: number;
   /** Larger bodies are not read. */
   readonly maxBodyBytes: number;
+  /** The operations of a path that has several: the largest of their reservations counts. Undefined for one operation. */
+  readonly meanings?: readonly Priced[];
 }
 
 /** Where the final cost is found. */
 export type Settle =
+  | SettleSource
+  /** The most that one of several says, for a path that has several operations. One that says nothing costs at least the reservation. */
+  | { readonly kind: 'most'; readonly of: readonly SettleSource[]; readonly keepsReservation: boolean };
+
+export type SettleSource =
   | { readonly kind: 'json'; readonly json: JsonPointer }
   /** A field or a trailer of the response, in lower case. */
   | { readonly kind: 'header'; readonly header: string }

@@ -4,11 +4,12 @@ import {
   pointsOfText,
   type Reading,
   type Settle,
+  type SettleSource,
   type UnsettledReason,
 } from '../../domain/settlement/settlement.ts';
 import type { FieldSection } from '../../http/message/head/field-section.ts';
 import type { ResponseHead } from '../../http/message/head/response-head.ts';
-import type { CostReader, RequestContext } from '../../stages/request-context.ts';
+import { type CostReader, costAtAdmission, type RequestContext } from '../../stages/request-context.ts';
 import { Decoder } from './decoder.ts';
 import { EventStream } from './event-stream.ts';
 import { type BodyReader, JsonBody, readingOf } from './json-body.ts';
@@ -31,15 +32,53 @@ export function readCost(request: RequestContext, head: ResponseHead): ResponseC
   const { settlement } = operation ?? {};
   if (settlement?.settle === undefined || charged?.outcome !== 'admitted') return undefined;
   if (isRefunded(settlement, head.status)) return undefined;
-  const reader = readerOf(settlement.settle, head.fields);
+  const { settle } = settlement;
+  const reader =
+    settle.kind === 'most'
+      ? new MostStated(settle, head.fields, costAtAdmission(request))
+      : readerOf(settle, head.fields);
   request.responseCost = reader;
   return reader;
 }
 
-function readerOf(settle: Settle, fields: FieldSection): ResponseCost {
+function readerOf(settle: SettleSource, fields: FieldSection): ResponseCost {
   if (settle.kind === 'bytes') return new CountedBytes(settle.bytes);
   if (settle.kind === 'header') return new StatedField(settle.header, fields);
   return new StatedMember(settle.json, fields);
+}
+
+/** The most that one of several sources states. Unless all of them do, it is a problem: they could have stated more. */
+class MostStated implements ResponseCost {
+  isEnded = false;
+  readonly #readers: readonly ResponseCost[];
+  readonly #least: number | undefined;
+
+  /** @param reserved what it costs at least, if the rule keeps the reservation */
+  constructor({ of, keepsReservation }: SettleMost, fields: FieldSection, reserved: number) {
+    this.#readers = of.map((source) => readerOf(source, fields));
+    this.#least = keepsReservation ? reserved : undefined;
+  }
+
+  onData(chunk: Buffer, isWhole: boolean): void {
+    this.isEnded = isWhole;
+    for (const reader of this.#readers) reader.onData(chunk, isWhole);
+  }
+
+  onEnd(trailers: FieldSection | undefined): void {
+    this.isEnded = true;
+    for (const reader of this.#readers) reader.onEnd(trailers);
+  }
+
+  async finish(): Promise<Reading> {
+    const readings = await Promise.all(this.#readers.map((reader) => reader.finish()));
+    let points = this.#least;
+    let problem: UnsettledReason | undefined;
+    for (const reading of readings) {
+      if (reading.points !== undefined) points = Math.max(points ?? 0, reading.points);
+      problem ??= reading.problem;
+    }
+    return { points, problem };
+  }
 }
 
 class CountedBytes implements ResponseCost {
@@ -135,6 +174,8 @@ class StatedMember implements ResponseCost {
     return { points: reading.points, problem: problem ?? reading.problem };
   }
 }
+
+type SettleMost = Extract<Settle, { readonly kind: 'most' }>;
 
 const NO_VALUES: readonly string[] = [];
 const EVENTS = /^\s*text\/event-stream\s*(?:;|$)/i;

@@ -85,7 +85,10 @@ function newCost(record: LogFields, findOperation: OperationFinder): CostReading
   if (settlement !== undefined && isRefunded(settlement, Number(status))) return REFUNDED;
   // The operation's own cost is only what it would reserve.
   const isKnown = settlement?.settle !== undefined && typeof settled === 'number' && settled > 0;
-  return { operation, cost: isKnown ? settled : reservedCost(operation, record.cost) };
+  const reserved = reservedCost(operation, record.cost);
+  if (!isKnown) return { operation, cost: reserved };
+  const keepsReservation = settlement.settle?.kind === 'most' && settlement.settle.keepsReservation;
+  return { operation, cost: keepsReservation ? Math.max(settled, reserved) : settled };
 }
 
 /** A log has no bodies: what a request had reserved by its body is taken from its line. */
