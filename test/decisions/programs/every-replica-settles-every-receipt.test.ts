@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { pace } from '../../../src/domain/pace.ts';
 import {
   type Holding,
   leftOf,
@@ -92,6 +93,85 @@ it('a replica puts the key back that Redis has lost, and replaces what another p
   }
   const other = await startHolding(store);
   expect(await other.settle(receipt, 1)).toMatchObject({ settled: true });
+});
+
+it('a replica that starts after Redis has lost the keys settles the receipts of the others, and they settle its own', async () => {
+  const store = patientStore();
+  const first = await openHolding(store);
+  const receipts = [await first.hold(ACCOUNT, 400), await first.hold(ACCOUNT, 400)];
+  const redis = connect(sharedRedisUrl());
+  const lose = () => redis.del(`${store.keyPrefix}:1:receipts`, `${store.keyPrefix}:1:receipt-keys:record`);
+  expect(await lose()).toBe(2);
+  const second = await startHolding(store);
+  expect(await second.settle(receipts[0] ?? '', 5)).toMatchObject({ settled: true });
+  const own = await second.hold(ACCOUNT, 400, { limits: ['tokens'] });
+  expect(await first.settle(own, 5)).toMatchObject({ settled: true });
+  // The second replica has the first one's key, and hands it on.
+  await first.gateway.close();
+  await lose();
+  const third = await startHolding(store);
+  expect(await third.settle(receipts[1] ?? '', 5)).toMatchObject({ settled: true });
+});
+
+it('replicas record their keys again soon after Redis has lost them, without a receipt', async () => {
+  const store = patientStore();
+  const replica = await startHolding(store);
+  await replica.hold(ACCOUNT, 400);
+  const redis = connect(sharedRedisUrl());
+  const [present, record] = [`${store.keyPrefix}:1:receipts`, `${store.keyPrefix}:1:receipt-keys:record`];
+  const known = await redis.get(present);
+  await redis.del(present, record);
+  await vi.waitFor(async () => {
+    expect(await redis.get(present)).toBe(known);
+    expect(await redis.zrange(record, '0', '-1')).toMatchObject([expect.stringMatching(`^${known} `)]);
+  }, SOON);
+  expect(await redis.pttl(record)).toBeGreaterThan(3_500_000);
+});
+
+it('what another program writes among the keys is ignored', async () => {
+  const store = patientStore();
+  const replica = await startHolding(store);
+  const redis = connect(sharedRedisUrl());
+  const record = `${store.keyPrefix}:1:receipt-keys:record`;
+  const far = Date.now() + 1e12;
+  const strange = ['', 'x', `${'A'.repeat(43)}`, `${'!'.repeat(43)} ${far}`, `${'A'.repeat(43)} -1`];
+  for (const text of strange) {
+    await redis.zadd(record, far, text);
+    await redis.publish(`${store.keyPrefix}:1:receipt-keys`, text);
+  }
+  for (let index = 0; index < 100; index++)
+    await redis.zadd(record, far, `${String(index).padStart(43, 'x')} ${far}`);
+  const receipt = await replica.hold(ACCOUNT, 400);
+  expect(await replica.settle(receipt, 5)).toMatchObject({ settled: true });
+  const other = await startHolding(store);
+  expect(await other.settle(await replica.hold(ACCOUNT, 400), 5)).toMatchObject({ settled: true });
+});
+
+it('strangers’ receipts do not make a replica ask Redis for each', async () => {
+  const server = await startRedisServer();
+  onTestFinished(() => server.stop());
+  const replica = await startHolding({ kind: 'redis', url: server.url, deadlineMs: 30_000 });
+  await replica.hold(ACCOUNT, 400);
+  const redis = connect(server.url);
+  const callCount = async () => {
+    const stats = await redis.info('commandstats');
+    return [...stats.matchAll(/^cmdstat_(?:evalsha|eval|ping):calls=(\d+)/gm)].reduce(
+      (sum, [, calls]) => sum + Number(calls),
+      0,
+    );
+  };
+  await statusOf(replica, 'A'.repeat(200));
+  const [before, startedMs] = [await callCount(), performance.now()];
+  for (let index = 0; index < 20; index++) {
+    const strangers = Array.from({ length: 100 }, (_, one) => ({
+      receipt: `A${one}`.padEnd(200, 'A'),
+      cost: 1,
+    }));
+    expect((await replica.post({ settlements: strangers })).status).toBe(200);
+  }
+  const looks = 1 + (performance.now() - startedMs) / pace.receiptKeyRereadMs;
+  // Three commands for a look, one for the key, and those of the replica's other work.
+  expect((await callCount()) - before).toBeLessThan(20 * looks + 200);
 });
 
 it('while Redis does not answer, decisions are not held, receipts cannot be checked, and nothing waits for long', async () => {

@@ -5,7 +5,8 @@ import type { Access, OperationKind } from '../../../domain/operation.ts';
 import { bucketOf, PERIOD_ENDING, SLOTS_ENDING } from '../../../store/keys.ts';
 import { type BucketCharge, recordedLimit } from '../../../store/store.ts';
 import type { HeldDecision } from './held-decisions.ts';
-import { type ReceiptKeys, SIGNATURE_BYTES } from './receipt-keys.ts';
+import { SIGNATURE_BYTES } from './known-keys.ts';
+import type { ReceiptKeys } from './receipt-keys.ts';
 
 /** Longer texts are no receipts: 32 buckets of the longest ids come to 24,000 characters. */
 export const LONGEST_RECEIPT = 32_768;

@@ -1,0 +1,66 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { RecordedMessage } from '../../../store/shared-store.ts';
+
+/** A key as text, and the Unix time in ms until which receipts may be signed with it. */
+const MESSAGE = /^([\w-]{43}) (\d{1,15})$/;
+
+/** A receipt is valid for ten minutes. Times are rounded up to it, so that replicas write one message for a key and not one each. */
+const LIFE_MS = 3_600_000;
+
+/** More than there are of replicas that start while the store has lost their keys. */
+const MOST_KEYS = 16;
+
+/** Of a signature. Nobody guesses 128 bits. */
+export const SIGNATURE_BYTES = 16;
+
+/** The keys with which replicas of this store have signed receipts that may still be settled. */
+export class KnownKeys {
+  readonly #untilMs = new Map<string, number>();
+  /** The key that this replica signs with. */
+  #present: string | undefined;
+
+  get present(): string | undefined {
+    return this.#present;
+  }
+
+  /** Signs with this key from now on. */
+  use(key: string, nowMs: number): void {
+    this.#present = key;
+    this.#learn(key, LIFE_MS * Math.ceil(nowMs / LIFE_MS + 1), nowMs);
+  }
+
+  /** Takes a key from another replica. Returns whether it is new here. What is no key is ignored. */
+  take(message: string, nowMs: number): boolean {
+    const [, key, until] = MESSAGE.exec(message) ?? [];
+    if (key === undefined) return false;
+    const isNew = !this.#untilMs.has(key);
+    this.#learn(key, Math.min(Number(until), nowMs + 2 * LIFE_MS), nowMs);
+    return isNew && this.#untilMs.has(key);
+  }
+
+  /** The messages of keys that are not in the record. */
+  missingFrom(record: ReadonlySet<string>, nowMs: number): readonly RecordedMessage[] {
+    const all = [...this.#untilMs].map(([key, untilMs]) => ({ text: `${key} ${untilMs}`, untilMs }));
+    return all.filter(({ text, untilMs }) => untilMs > nowMs && !record.has(text));
+  }
+
+  hasSigned(content: Buffer, signature: Buffer): boolean {
+    for (const key of this.#untilMs.keys())
+      if (timingSafeEqual(signatureOf(content, key), signature)) return true;
+    return false;
+  }
+
+  #learn(key: string, untilMs: number, nowMs: number): void {
+    this.#untilMs.set(key, Math.max(untilMs, this.#untilMs.get(key) ?? 0));
+    for (const [known, endMs] of this.#untilMs)
+      if (endMs <= nowMs && known !== this.#present) this.#untilMs.delete(known);
+    if (this.#untilMs.size <= MOST_KEYS) return;
+    const others = [...this.#untilMs].filter(([known]) => known !== this.#present);
+    const [first] = others.toSorted(([, one], [, other]) => one - other);
+    if (first !== undefined) this.#untilMs.delete(first[0]);
+  }
+}
+
+export function signatureOf(content: Buffer, key: string): Buffer {
+  return createHmac('sha256', key).update(content).digest().subarray(0, SIGNATURE_BYTES);
+}
