@@ -22,12 +22,12 @@ const CLOSE_ARRAY = 0x5d;
 const NEAR_END = 1_024;
 
 /**
- * The points of a member in a JSON text. Of members with one name the last counts, as for `JSON.parse`.
+ * The points of a member in a JSON text, or in the last of several that follow each other. Of members with one name the last counts, as for `JSON.parse`.
  *
  * @param scan where it is impossible, a member that is not near the end takes ten times as long
  */
 export function pointsIn(text: Buffer, pointer: JsonPointer, scan = keyScan()): FoundPoints {
-  if (pointer.hasIndex) return pointsInParsed(text.toString(), pointer);
+  if (pointer.hasIndex) return pointsInParsed(lastText(text).toString(), pointer);
   const read = (bytes: Buffer) => new BackwardReader(bytes, pointer.keys).read();
   return read(text.subarray(-NEAR_END)) ?? pointsForwards(text, pointer, scan) ?? read(text) ?? 'missing';
 }
@@ -101,15 +101,7 @@ class BackwardReader {
 
   /** Passes over what is too deep to matter. @returns where it begins, at its bracket; -1 if it does not begin */
   #skipDeeper(from: number): number {
-    const bytes = this.#bytes;
-    let depth = this.#depth - this.#keys.length;
-    let at = structureBefore(bytes, from);
-    for (; at >= 0; at = structureBefore(bytes, at - 1)) {
-      const byte = bytes[at];
-      if (byte === QUOTE) at = stringStart(bytes, at);
-      else if (isClosing(byte)) depth++;
-      else if (isOpening(byte) && --depth === 0) break;
-    }
+    const at = openingBefore(this.#bytes, from, this.#depth - this.#keys.length);
     this.#depth = this.#keys.length + 1;
     return at;
   }
@@ -132,6 +124,34 @@ class BackwardReader {
     if (this.#depth < this.#keys.length) return this.#closed ?? 'missing';
     return pointsOfValue(this.#bytes, behindSpaces(this.#bytes, colonAt + 1));
   }
+}
+
+/**
+ * The last object or array of some bytes, which is found from its end in linear time. Empty if the last text is neither, or is part of
+ * another one that is not whole.
+ */
+function lastText(bytes: Buffer): Buffer {
+  const end = spacesBefore(bytes, bytes.length - 1);
+  if (!isClosing(bytes[end])) return NOTHING;
+  const start = openingBefore(bytes, end - 1, 1);
+  const before = bytes[spacesBefore(bytes, start - 1)];
+  const isPart = before === COMMA || before === COLON || isOpening(before);
+  return start === -1 || isPart ? NOTHING : bytes.subarray(start, end + 1);
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** Where the bracket is, from here backwards, that opens the outermost of so many values that end behind it; -1 if there is none. */
+function openingBefore(bytes: Buffer, from: number, count: number): number {
+  let depth = count;
+  let at = structureBefore(bytes, from);
+  for (; at >= 0; at = structureBefore(bytes, at - 1)) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = stringStart(bytes, at);
+    else if (isClosing(byte)) depth++;
+    else if (isOpening(byte) && --depth === 0) return at;
+  }
+  return -1;
 }
 
 function isOpening(byte: number | undefined): boolean {

@@ -23,28 +23,33 @@ const TEXTS: Readonly<Record<string, (bytes: number) => string>> = {
   'many objects with the name': (bytes) => `${repeated('{"usage":{"total_tokens":1}} ', bytes)}{}`,
   'reverse solidi before a quotation mark': (bytes) => `{"usage":"${repeated('\\', bytes)}"}`,
   'quotation marks': (bytes) => repeated('"', bytes),
+  'arrays with arrays in them': (bytes) => `${repeated('[[],{}] ', bytes)}[]`,
+  'strings between closing brackets': (bytes) => repeated('"\\\\"]', bytes),
   'empty lines': (bytes) => repeated('\n', bytes),
   'lines of half an event': (bytes) => repeated('data: {"total_tokens":\n', bytes),
   'events with the name': (bytes) => repeated('data: "total_tokens"\n\n', bytes),
   'an event of many lines': (bytes) => `${repeated('data: "total_tokens"\n', bytes)}\n`,
 };
 
+const MEMBER = '/usage/total_tokens';
 const READERS = { 'a JSON body': JsonBody, 'server-sent events': EventStream };
 const CASES = Object.entries(READERS).flatMap(([kind, Reader]) =>
-  Object.entries(TEXTS).map(([name, textOf]) => ({ kind, Reader, name, textOf })),
+  [MEMBER, '/usage/0/total_tokens'].flatMap((pointer) =>
+    Object.entries(TEXTS).map(([name, textOf]) => ({ kind, Reader, pointer, name, textOf })),
+  ),
 );
 
-const read = (Reader: typeof JsonBody | typeof EventStream, pieces: readonly Buffer[]) => {
-  const reader = new Reader(new JsonPointer('/usage/total_tokens'));
+const read = (Reader: typeof JsonBody | typeof EventStream, pieces: readonly Buffer[], pointer = MEMBER) => {
+  const reader = new Reader(new JsonPointer(pointer));
   for (const piece of pieces) reader.add(piece, false);
   return reader.end(true);
 };
 
-test.each(CASES)('$kind: $name', ({ Reader, textOf }) => {
+test.each(CASES)('$kind, $pointer: $name', ({ Reader, pointer, textOf }) => {
   for (const pieceBytes of [16_384, 100])
     expectLinearTime((bytes) => {
       const pieces = [...inPiecesOf(Buffer.from(textOf(bytes)), pieceBytes)];
-      return () => read(Reader, pieces);
+      return () => read(Reader, pieces, pointer);
     }, BYTES);
 });
 
