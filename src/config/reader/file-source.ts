@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
 import { readdirSync, statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
-import { fileError } from '../problem.ts';
+import { type ConfigError, fileError } from '../problem.ts';
 import { stateOf } from '../watch.ts';
 import { readText } from './read-text.ts';
+import { isBlank } from './yaml-text.ts';
 
 /** The texts of a folder's files, by file name. */
 export type FolderTexts = ReadonlyMap<string, string>;
@@ -55,13 +56,18 @@ export function isSameFolder(a: FolderTexts, b: FolderTexts): boolean {
   return a.size === b.size && [...a].every(([name, text]) => b.get(name) === text);
 }
 
+/** For a file that had content when it was last read: an editor may truncate a file before it writes. */
+export function emptiedError(file: string): ConfigError {
+  return fileError(file, 'is empty', 'the last content stays in force; write {} to remove all of it');
+}
+
 /** A file and its parsed content. It is parsed again only if its text has changed. */
 export class ParsedFile<T> {
   readonly file: string;
   readonly #hint: string;
   readonly #source: FileSource;
   readonly #parse: (text: string, file: string) => T | Promise<T>;
-  #last: { readonly digest: string; readonly value: T } | undefined;
+  #last: { readonly digest: string; readonly value: T; readonly isBlank: boolean } | undefined;
 
   /** @param hint shown if the file cannot be read */
   constructor(
@@ -80,7 +86,10 @@ export class ParsedFile<T> {
   async load(): Promise<T> {
     const text = this.#source.read(this.file, this.#hint);
     const digest = hash('sha256', text);
-    if (this.#last?.digest !== digest) this.#last = { digest, value: await this.#parse(text, this.file) };
-    return this.#last.value;
+    if (this.#last?.digest === digest) return this.#last.value;
+    if (this.#last?.isBlank === false && isBlank(text)) throw emptiedError(this.file);
+    const value = await this.#parse(text, this.file);
+    this.#last = { digest, value, isBlank: isBlank(text) };
+    return value;
   }
 }

@@ -2,9 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { parseIdentities } from '../../../src/config/files/identities/parse-identities.ts';
 import { LimitsFiles } from '../../../src/config/files/limits/limits-files.ts';
 import { loadSettings } from '../../../src/config/load.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
+import { ParsedFile } from '../../../src/config/reader/file-source.ts';
 
 let folder: string;
 beforeEach(() => {
@@ -40,6 +42,27 @@ describe('loading', () => {
     );
     mkdirSync(path);
     await expect(limits.load()).rejects.toThrow('is a folder, not a file');
+  });
+
+  test('a file of identities that is emptied is refused by a reload, and may have nothing', async () => {
+    const path = join(folder, 'identities.yaml');
+    const file = new ParsedFile(path, parseIdentities, 'a hint');
+    const write = (text: string) => writeFileSync(path, text);
+    write('accounts: { acct_1: {} }\n');
+    const identities = await file.load();
+    for (const text of ['', ' \n# nothing\n']) {
+      write(text);
+      await expect(file.load()).rejects.toThrow(`${path}: is empty: the last content stays in force`);
+    }
+    write('accounts: { acct_1: {} }\n');
+    expect(await file.load()).toBe(identities);
+    write('{}');
+    expect((await file.load()).accounts.size).toBe(0);
+    const empty = new ParsedFile(path, parseIdentities, 'a hint');
+    write('');
+    expect((await empty.load()).accounts.size).toBe(0);
+    write('# none yet');
+    expect((await empty.load()).accounts.size).toBe(0);
   });
 
   test('syntactic and semantic problems both have file and line', async () => {

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises';
 import { type LimitSource, type Limits, type Overrides, rowNamed } from '../../../domain/limits/limits.ts';
 import { furtherRows } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../../domain/limits/scopes.ts';
-import { ConfigError, fileError, formatPath, type Origin, type Problem, problemsOf } from '../../problem.ts';
-import { FileSource } from '../../reader/file-source.ts';
+import { ConfigError, formatPath, type Origin, type Problem, problemsOf } from '../../problem.ts';
+import { emptiedError, FileSource } from '../../reader/file-source.ts';
 import { isBlank, lineOfPath } from '../../reader/yaml-text.ts';
 import { bySection, type Named, NOTHING } from './parse-limits.ts';
 import type { Parsed } from './parse-messages.ts';
@@ -62,7 +62,7 @@ export class LimitsFiles {
     for (const file of this.files()) {
       try {
         const read = await this.#readOne(file, named);
-        if (read.isBlank && this.#hasContent(file)) throw fileError(file, 'is empty', EMPTIED);
+        if (read.isBlank && this.#hasContent(file)) throw emptiedError(file);
         cache.set(file, read);
         if (file === this.#main) named = namedIn(read.maps as Limits);
       } catch (error) {
@@ -147,8 +147,6 @@ export class LimitsFiles {
     return { digest, maps, named, isBlank: isBlank(text) };
   }
 }
-
-const EMPTIED = 'the last limits stay in force; write {} to remove everything that it set';
 
 /** The limit of one bucket, and where it is set. */
 interface SourcedLimit {

@@ -98,7 +98,7 @@ describe('files of overrides', () => {
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
     const files = new LimitsFiles(main(), [more()]);
     const limits = await files.load();
-    const isEmpty = 'is empty: the last limits stay in force; write {} to remove everything that it set';
+    const isEmpty = 'is empty: the last content stays in force; write {} to remove all of it';
     write('limits.yaml', text);
     await expect(files.load()).rejects.toThrow(`${main()}: ${isEmpty}`);
     await expect(files.load()).rejects.toThrow(isEmpty);
