@@ -107,6 +107,32 @@ describe('a program', () => {
     expect(gateway.lines.some((line) => line.includes('"principal":"svc_job"'))).toBe(true);
   });
 
+  it('asks for an address, whose port makes no difference', async () => {
+    const operations = { list: [{ method: 'GET', path: '/open', public: true, cost: 1 }] };
+    const open = await startGateway({
+      settings: { decisions: { ...DECISIONS, token: TOKEN }, operations },
+      limits: { defaults: { 'address-read': 10 } },
+    });
+    const asked = async (address: string) => {
+      const body = JSON.stringify({ address, method: 'GET', path: '/open' });
+      const init = { method: 'POST', headers: authorized, body };
+      return (await (await fetch(`${open.decisionsUrl}/decide`, init)).json()) as Answer;
+    };
+    const left: unknown[] = [];
+    for (const address of ['192.0.2.1', '192.0.2.1:80', '[::ffff:192.0.2.1]:81', '::ffff:192.0.2.1'])
+      left.push((await asked(address)).buckets[0]?.remaining);
+    expect(left).toEqual([9, 8, 7, 6]);
+    left.length = 0;
+    for (const address of ['2001:db8::1', '[2001:db8::2]', '[2001:DB8::3]:443'])
+      left.push((await asked(address)).buckets[0]?.remaining);
+    expect(left).toEqual([9, 8, 7]);
+    const block = { method: 'PUT', body: JSON.stringify({ for: '1h', why: 'w', by: 'b', force: true }) };
+    const headers = { 'Content-Type': 'application/json' };
+    await fetch(`${open.adminUrl}/blocks/addresses/192.0.2.1`, { ...block, headers });
+    expect((await asked('192.0.2.1:82')).status).toBe(429);
+    await open.close();
+  });
+
   it('peeks without spending, counting or logging', async () => {
     const peek = { account: 'acct_2', ...READ, peek: true };
     const lines = gateway.lines.length;
@@ -166,6 +192,7 @@ describe('what a program may not do', () => {
     [{ tokn: 'service', ...READ }, 422, 'tokn'],
     [{ token: 'service', address: '192.0.2.1', ...READ }, 422, 'body'],
     [{ address: 'nowhere', ...READ }, 422, 'address'],
+    [{ token: 'service', ...READ, limits: [''] }, 422, 'limits[0]'],
     [{ token: 'service', operation: 'x', ...READ }, 422, 'body'],
     [{ token: 'service', method: 'GET' }, 422, 'body'],
     [{ token: 'service', ...READ, cost: 0 }, 422, 'cost'],

@@ -180,7 +180,9 @@ describe('a request', () => {
     const second = await ask(...both);
     expect(codesOf(second)).toEqual(['OK', 'OVER_LIMIT', 'OK']);
     expect(JSON.stringify(second.dynamicMetadata)).toContain('"small"');
-    expect(codesOf(await ask(...both))).toEqual(['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT']);
+    const third = await ask(...both);
+    expect(codesOf(third)).toEqual(['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT']);
+    expect(Number(headersOf(third)['Retry-After'])).toBeGreaterThan(50);
   });
 
   it('of an unknown domain passes', async () => {
@@ -210,6 +212,11 @@ describe('hits', () => {
     await service.ask({ descriptors: [entries({ tenant: 'gate' })], hits: 2 });
     expect(codesOf(await ask(look, entries({ user: 'behind' })))).toEqual(['OVER_LIMIT', 'OVER_LIMIT', 'OK']);
     expect((await ask(entries({ user: 'behind' }))).statuses[0]?.limitRemaining).toBe(1);
+  });
+
+  it('that are given back to a limit of 0 have room', async () => {
+    const back = { ...entries({ user: 'banned' }), isNegative: true };
+    expect(codesOf(await ask(back))).toEqual(['OK', 'OK']);
   });
 
   it('of two equal descriptors are added', async () => {
@@ -309,6 +316,13 @@ describe('a year', () => {
     expect(state).toMatchObject({ limitRemaining: 7 });
     expect(Math.abs(Number(state?.durationUntilReset?.seconds) - untilEnd)).toBeLessThan(60);
   });
+
+  it('has its own length in the policy', async () => {
+    const year = new Date().getUTCFullYear();
+    const seconds = (Date.UTC(year + 1, 0) - Date.UTC(year, 0)) / 1_000;
+    const headers = headersOf(await ask(entries({ yearly: 'length' })));
+    expect(headers['RateLimit-Policy']).toBe(`"yearly";q=9;w=${seconds}`);
+  });
 });
 
 describe('a limit that a descriptor brings along', () => {
@@ -319,6 +333,25 @@ describe('a limit that a descriptor brings along', () => {
       durationUntilReset: { seconds: expect.objectContaining({ low: 90 }) },
     });
     expect(codesOf(await ask(own))[0]).toBe('OVER_LIMIT');
+  });
+
+  it('does not take the place of a stricter one of the same request', async () => {
+    const rule = entries({ user: 'doubled' });
+    const wider = { ...rule, limit: { requestsPerUnit: 9, unit: 3 } };
+    await service.ask({ descriptors: [rule], hits: 3 });
+    for (const both of [
+      [rule, wider],
+      [wider, rule],
+    ])
+      expect(codesOf(await ask(...both))[0]).toBe('OVER_LIMIT');
+    const watched = entries({ watched: 'doubled' });
+    const enforced = { ...watched, limit: { requestsPerUnit: 1, unit: 2 } };
+    await ask(enforced);
+    for (const both of [
+      [watched, enforced],
+      [enforced, watched],
+    ])
+      expect(codesOf(await ask(...both))[0]).toBe('OVER_LIMIT');
   });
 });
 
@@ -339,6 +372,15 @@ describe('a request that cannot be decided', () => {
       { descriptors: [{ ...entries({ user: 'x' }), limit: { requestsPerUnit: 1, unit: 6, multiplier: 2 } }] },
       /31 days/,
     ],
+    ...[
+      [1, 31_622_400],
+      [3, 8_784],
+      [4, 366],
+    ].map(([unit = 0, multiplier = 0]): [string, { descriptors: AskedDescriptor[] }, RegExp] => [
+      `with ${multiplier} of unit ${unit}`,
+      { descriptors: [{ ...entries({ user: 'x' }), limit: { requestsPerUnit: 1, unit, multiplier } }] },
+      /31 days/,
+    ]),
     [
       'with a longer window than 31 days',
       { descriptors: [{ ...entries({ user: 'x' }), limit: { requestsPerUnit: 1, unit: 5, multiplier: 2 } }] },

@@ -1,6 +1,7 @@
 /** `POST /decide`: programs ask in JSON whether requests may pass. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
+import { addressIn } from '../../../domain/network.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { CHARGE_STAGES, MATCH_STAGES, runStages, type Stage } from '../../../stages/decide.ts';
 import { RequestContext } from '../../../stages/request-context.ts';
@@ -93,7 +94,8 @@ function decideOne(
   asked.requestId = requestId;
   asked.startedMs = performance.now();
   asked.traceparent = outer.traceparent;
-  asked.clientAddress = question.address ?? outer.clientAddress;
+  // Without a port, which would be an address of its own for limits and blocks.
+  asked.clientAddress = addressIn(question.address ?? '') ?? outer.clientAddress;
   const { principal } = source;
   const known =
     principal === undefined ? undefined : { identities: { principalOf: () => principal }, credentials: [] };

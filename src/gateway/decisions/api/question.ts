@@ -93,8 +93,10 @@ function checkShape(value: unknown, add: Add): void {
   const [, found] = question.Errors(value);
   for (const { instancePath, message, keyword } of found) {
     // The schema of a member that is not one of them is false.
-    if (keyword === 'boolean') add(instancePath.slice(1), 'is not known');
-    else if (keyword !== 'additionalProperties') add(instancePath.slice(1), message);
+    // Only `limits` has items.
+    const field = instancePath.slice(1).replace(/\/(\d+)$/, '[$1]');
+    if (keyword === 'boolean') add(field, 'is not known');
+    else if (keyword !== 'additionalProperties') add(field, message);
   }
 }
 

@@ -84,12 +84,14 @@ function headersOf(plan: Plan, decided: Decided, form: HeaderForm): HeaderValue[
 /** The limits that can refuse a request, in the form that the gateway uses for its own limits. */
 function draftHeaders({ buckets }: Plan, { isOverLimit, states }: Decided): HeaderValue[] {
   const policyItems = buckets.filter(({ shadow }) => !shadow);
-  if (policyItems.length === 0) return [];
+  const wait = isOverLimit ? retryAfter(buckets, states) : [];
+  // Limits in quota mode refuse together, and none is a policy.
+  if (policyItems.length === 0) return wait;
   const due = { buckets, policyItems, policy: policyText(policyItems) };
   const { policy, rateLimit } = rateLimitFields(due, states);
   const headers = [{ key: 'RateLimit-Policy', value: policy }];
   if (rateLimit !== '') headers.push({ key: 'RateLimit', value: rateLimit });
-  return isOverLimit ? [...headers, ...retryAfter(buckets, states)] : headers;
+  return [...headers, ...wait];
 }
 
 /** When the request fits all limits that refuse it; nothing where that is not known. */

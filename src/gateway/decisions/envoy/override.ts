@@ -39,7 +39,8 @@ export function overridden({
   const unit = UNITS.get(number);
   if (unit === undefined) throw new InvalidRequest(`The limit of a descriptor has the unit ${number}.`);
   const windowSeconds = UNIT_SECONDS[unit] * Math.max(1, numberOf(unitMultiplier?.value ?? 1));
-  if (windowSeconds > LONGEST_WINDOW_SECONDS && windowSeconds !== UNIT_SECONDS.year)
+  const isYear = unit === 'year' && windowSeconds === UNIT_SECONDS.year;
+  if (windowSeconds > LONGEST_WINDOW_SECONDS && !isYear)
     throw new InvalidRequest(
       'The limit of a descriptor has a longer window than 31 days, and is not one year.',
     );

@@ -1,5 +1,6 @@
 /** What a request of Envoy's is charged: one bucket for each limit that applies to its descriptors. */
 import { hash } from 'node:crypto';
+import type { Span } from '../../../domain/limits/calendar.ts';
 import {
   calendarOfUnit,
   type DescriptorDomain,
@@ -79,8 +80,9 @@ export function planOf(
     if (one === undefined) return NO_LIMIT;
     if (one === 'unlimited') return UNLIMITED;
     if (replaced.has(one.limit.name)) return NO_LIMIT;
-    if (one.limit.requestsPerUnit === 0) return { kind: 'banned', limit: one.limit };
-    const bucket = buckets.add(one, hitsOf(descriptors[index], request.hitsAddend));
+    const hits = hitsOf(descriptors[index], request.hitsAddend);
+    if (one.limit.requestsPerUnit === 0) return hits < 0 ? NO_LIMIT : { kind: 'banned', limit: one.limit };
+    const bucket = buckets.add(one, hits);
     return { kind: 'counted', metadata: one.metadata, bucket };
   });
   return { domain: name, descriptors: planned, buckets: buckets.list };
@@ -99,7 +101,7 @@ function replacedBy(found: readonly (Found | 'unlimited' | undefined)[]): Readon
   return names ?? NOTHING;
 }
 
-/** The buckets of one request. Descriptors with the same keys and values add to one bucket. */
+/** The buckets of one request. Descriptors with the same keys and values add to one bucket, and the strictest of their limits applies. */
 class Buckets {
   readonly list: LimitedBucket[] = [];
   readonly #keyPrefix: string;
@@ -111,12 +113,15 @@ class Buckets {
   }
 
   /** @returns the index of the bucket */
-  add({ limit: rule, id }: Found, hits: number): number {
-    const { label, headerName, unit, windowSeconds, requestsPerUnit: limit, mode } = rule;
-    const calendar = calendarOfUnit(unit);
-    const key = this.#keyOf(rule, id);
+  add({ limit: own, id }: Found, hits: number): number {
+    const key = this.#keyOf(own, id);
     const index = this.list.findIndex((one) => one.key === key);
-    const sum = (this.list[index]?.hits ?? 0) + hits;
+    const earlier = this.list[index];
+    const rule = earlier === undefined ? own : strictest(earlier.rule, own);
+    const { label, headerName, unit, requestsPerUnit: limit, mode } = rule;
+    const calendar = calendarOfUnit(unit);
+    const windowSeconds = calendar === undefined ? rule.windowSeconds : secondsOf(calendar.at(Date.now()));
+    const sum = (earlier?.hits ?? 0) + hits;
     const most = sum < 0 ? MAX_LIMIT : limit + 1;
     // Without spread syntax, which takes as long as the rest of the plan.
     const bucket: LimitedBucket = {
@@ -146,6 +151,15 @@ class Buckets {
       return bucketKey(this.#keyPrefix, this.#domain, `envoy-${unit}`, ofOwner);
     return bucketKey(this.#keyPrefix, this.#domain, 'envoy-multiple', `${windowSeconds}~${ofOwner}`);
   }
+}
+
+function strictest(one: DescriptorLimit, other: DescriptorLimit): DescriptorLimit {
+  if ((one.mode === 'enforced') !== (other.mode === 'enforced')) return one.mode === 'enforced' ? one : other;
+  return one.requestsPerUnit <= other.requestsPerUnit ? one : other;
+}
+
+function secondsOf({ startMs, endMs }: Span): number {
+  return (endMs - startMs) / 1_000;
 }
 
 /** Values are often headers of clients: a key would escape a long one character by character. */
