@@ -47,7 +47,7 @@ describe.each(databases)('on $name', (database) => {
     expect((await platform.as(ACCT_2).get(`/v3/payments/invoices/${invoiceId}`)).body.status).toBe('Paid');
   });
 
-  test('a payable that was paid in part can be opened again for the remaining amount; one that was returned needs a new payable', async () => {
+  test('a payable that was paid in part can be opened again for its whole amount; one that was returned needs a new payable', async () => {
     const payer = platform.as(ACCT_1);
     const payeeId = await createPayee(payer);
     const id = await create(payer, 'payables', { payeeId, ...MONEY });
@@ -60,6 +60,21 @@ describe.each(databases)('on $name', (database) => {
     const again = await create(payer, 'payables', { payeeId, ...MONEY });
     expect((await open(payer, again)).status).toBe(202);
     await isPaid(payer, again);
+  });
+
+  test('the other party of a payable is the Account that its payee has when it is opened', async () => {
+    const payer = platform.as(ACCT_1);
+    const payeeId = await create(payer, 'payees', { name: 'Late' });
+    const id = await create(payer, 'payables', { payeeId, ...MONEY });
+    await payer.send('POST', `/v3/payments/payees/${payeeId}/associate-account`, { accountId: 'acct_2' });
+    await open(payer, id);
+    await isPaid(payer, id);
+    const types = async () => {
+      const events = await platform.as(ACCT_2).walk(`/v3/platform/events?filter[resourceId][eq]=${id}`);
+      return events.map(({ type }) => type);
+    };
+    await expect.poll(types).toEqual(['Payable.Paid']);
+    expect((await platform.as(ACCT_2).get(`/v3/payments/payables/${id}`)).status).toBe(200);
   });
 
   test('a payable refers only to resources of its own Account', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { catalog, namesOf } from '../src/catalog/catalog.ts';
+import type { CatalogResource } from '../src/catalog/resource.ts';
 import { eventTypes } from '../src/events/event-types.ts';
 import { timestampName } from '../src/events/transitions.ts';
 import { ACCT_1, ACCT_2, ACCT_3, type Client, trigger } from './fixtures/client.ts';
@@ -11,9 +12,24 @@ const published = eventTypes.filter(({ availableForSubscription }) => availableF
 const kinds = Object.entries(catalog).map(([kind, entry]) => ({ kind, entry, ...namesOf(kind, entry) }));
 const STRANGER = { 'x-account-id': 'acct_9', 'x-principal-id': 'person_9', 'x-principal-type': 'Person' };
 
+/** The times that a resource with this status has: of a status that no event brings, no other than that of its creation. */
+function timesOf({ events }: CatalogResource, status: string): unknown {
+  const isReached = status === 'Created' || Object.hasOwn(events, status);
+  return isReached ? expect.arrayContaining(['createdAt', timestampName(status)]) : ['createdAt'];
+}
+
 describe.each([quickest])('on $name', (database) => {
   // No payment settles meanwhile: it would change its payable and its invoice from one list to the next.
   const platform = usePlatform(database, { settlementSeconds: 3600 });
+
+  test('the demo data has the time of each status, and of none that was not reached', async () => {
+    const client = platform.as(ACCT_1);
+    for (const { entry, path } of kinds.filter(({ kind }) => kind !== 'Operation'))
+      for (const { id, status, events } of await client.walk(path)) {
+        const times = timesOf(entry, String(status));
+        expect([id, status, Object.keys(events)]).toEqual([id, status, times]);
+      }
+  });
 
   test('every recipient of an event reads the resource by the id that the event holds, and a stranger does not', async () => {
     const owner = platform.as(ACCT_1);

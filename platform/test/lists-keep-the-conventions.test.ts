@@ -28,6 +28,12 @@ describe.each(databases)('on $name', (database) => {
     expect(new Set(activated.body.data.map(({ status }) => status))).toEqual(new Set(['Activated']));
     const late = await client.get('/v3/payments/payees?filter[createdAt][gte]=2026-01-07T09:00:00Z');
     expect(late.body.pagination.totalSize).toBe(12);
+    // Between the first payee's millisecond and the next one.
+    const between = ['lt', 'gte'].map(async (operator) => {
+      const bound = `filter[createdAt][${operator}]=2026-01-05T09:00:00.0009Z`;
+      return (await client.get(`/v3/payments/payees?${bound}`)).body.pagination.totalSize;
+    });
+    expect(await Promise.all(between)).toEqual([1, 59]);
   });
 
   test.each([
@@ -38,6 +44,10 @@ describe.each(databases)('on $name', (database) => {
     ['limit=5', 'limit'],
     ['filter[email][eq]=x', 'filter[email][eq]'],
     ['filter[createdAt][gte]=yesterday', 'filter[createdAt][gte]'],
+    ['filter[createdAt][lt]=9999-12-31T23:59:59-23:59', 'filter[createdAt][lt]'],
+    ['filter[createdAt][gte]=0000-12-31T23:59:59Z', 'filter[createdAt][gte]'],
+    ['filter[createdAt][lt]=2025-12-31T23:59:60Z', 'filter[createdAt][lt]'],
+    ['=1', ''],
     ['page[token]=nonsense', 'page[token]'],
   ])('%s is 422 naming %s, with exactly the members of a problem', async (query, field) => {
     const { status, headers, body } = await client.get(`/v3/payments/payees?${query}`);
@@ -55,6 +65,8 @@ describe.each(databases)('on $name', (database) => {
     expect((await client.get(`/v3/payments/payees?filter[status][eq]=Activated&${token}`)).status).toBe(422);
     expect((await client.get(`/v3/payments/payables?${token}`)).status).toBe(422);
     expect((await platform.as(ACCT_2).get(`/v3/payments/payees?${token}`)).status).toBe(422);
+    const colleague = platform.as({ ...ACCT_1, 'x-principal-id': 'person_2' });
+    expect((await colleague.get(`/v3/payments/payees?${token}`)).status).toBe(422);
     nowMs += 901_000;
     const late = await client.get(`/v3/payments/payees?page[size]=5&${token}`);
     expect([late.status, late.body.errors[0]?.field]).toEqual([422, 'page[token]']);

@@ -69,6 +69,9 @@ describe.each(databases)('on $name', (database) => {
     await receiver.until('Statement.Updated', 1);
     const send = (body: object) => client.send('POST', `${path}/redeliveries`, body);
     expect((await send({ from, to: from })).status).toBe(422);
+    const refused = await send({ from: '2025-12-31T23:59:60Z', to });
+    expect([refused.status, refused.body.errors[0]?.field]).toEqual([422, 'from']);
+    expect((await send({ from, to: '9999-12-31T23:59:59-23:59' })).body.errors[0]?.field).toBe('to');
     const again = await send({ from, to });
     expect([again.status, again.body.queued]).toEqual([202, 3]);
     expect((await send({ from, to })).body.queued).toBe(0);

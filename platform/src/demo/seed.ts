@@ -20,13 +20,16 @@ export async function seedDemoData(db: Database): Promise<void> {
 
 function organizationSeeds(): NewResource[] {
   const { id, name, serviceAccount } = demoOrganization;
-  const common = { status: 'Activated', organization_id: id, at: new Date(BEGIN_MS) };
+  const at = new Date(BEGIN_MS);
+  const events = { createdAt: at.toISOString() };
+  const common = { status: 'Activated', events, organization_id: id, at };
   return [
     { ...common, id, kind: 'Organization', external_id: 'erp-quayside', fields: { name } },
     {
       ...common,
       id: serviceAccount,
       kind: 'ServiceAccount',
+      events: { ...events, activatedAt: at.toISOString() },
       external_id: 'erp-reporting',
       fields: { name: 'Group reporting' },
     },
@@ -48,6 +51,7 @@ function seedsOf(account: DemoAccount, kind: string, entry: CatalogResource, see
   return Array.from({ length: seeds.count ?? COUNT }, (_, index): NewResource => {
     const at = new Date(BEGIN_MS + index * HOUR_MS);
     const id = numbered(idPrefixOf(kind), account, index);
+    const made = seeds.make?.(account, index, at);
     const isOfPerson = !entry.scopes.includes('Account');
     return {
       id,
@@ -60,20 +64,21 @@ function seedsOf(account: DemoAccount, kind: string, entry: CatalogResource, see
       ...(entry.parent !== undefined && {
         parent: { type: entry.parent, id: numbered(idPrefixOf(entry.parent), account, index) },
       }),
-      ...historyOf(entry, index, at),
+      ...historyOf(entry, made?.status, index, at),
       fields: fieldsOf(account, entry, index),
-      ...seeds.make?.(account, index, at),
+      ...made,
     };
   });
 }
 
-/** The first resource of a kind is in its first state, the second is one event further, and so on. */
-function historyOf({ events }: CatalogResource, index: number, at: Date) {
+/** The first resource of a kind is in its first state, the second is one event further, and so on, unless its status is given. */
+function historyOf({ events }: CatalogResource, status: string | undefined, index: number, at: Date) {
   const begin: Pick<Resource, 'status' | 'events'> = {
     status: 'Created',
     events: { createdAt: at.toISOString() },
   };
   const parts = Object.keys(events).filter((part) => part !== 'Created');
+  if (status !== undefined) return parts.includes(status) ? afterPart(begin, status, at) : begin;
   return parts.slice(0, index).reduce((state, part) => afterPart(state, part, at), begin);
 }
 

@@ -5,6 +5,7 @@ import { redactedBody } from '../deliveries/redact.ts';
 import type { Call } from '../http/call.ts';
 import { invalid, notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
+import { timeOf } from '../lists/filters.ts';
 import { type ListSource, readPage } from '../lists/page.ts';
 import { ok, pathId, type Services } from './services.ts';
 import { findSubscription } from './subscriptions.ts';
@@ -101,7 +102,7 @@ interface Range {
 
 function toRange({ body }: Call): Range {
   const { from, to, status = 'Failed' } = body as { from: string; to: string; status?: string };
-  const range = { from: new Date(from), to: new Date(to), status };
+  const range = { from: timeOf(from, 'from'), to: timeOf(to, 'to'), status };
   if (range.from >= range.to) throw invalid('to', 'must be later than from');
   return range;
 }

@@ -6,7 +6,7 @@ import type { Call } from '../http/call.ts';
 import { invalid, PlatformError } from '../http/problems.ts';
 import type { Answer, Handlers } from '../http/routes.ts';
 import { acceptOperation } from '../operations/operations.ts';
-import { checkOpenable, PAYABLE_OPEN } from '../operations/payable-open.ts';
+import { accountOfPayee, checkOpenable, PAYABLE_OPEN } from '../operations/payable-open.ts';
 import {
   findOwnedResource,
   insertResource,
@@ -86,7 +86,7 @@ async function newDebt(db: Database, call: Call, status: string): Promise<NewPar
     const invoice = await findNamed(db, call, 'Invoice', 'invoiceId', fields.invoiceId);
     if (invoice.fields.payeeId !== payee.id) throw invalid('invoiceId', 'names an invoice of another payee');
   }
-  return { status, external_id: externalId, counterparty_account_id: accountOf(payee), fields };
+  return { status, external_id: externalId, counterparty_account_id: accountOfPayee(payee), fields };
 }
 
 /** The resource that a member of the body names. Throws a 422 for the member if the acting Account does not own it. */
@@ -104,10 +104,4 @@ async function findNamed(
       throw invalid(field, `names no ${kind.toLowerCase()} of this Account`);
     throw error;
   }
-}
-
-/** The Account of a payee, which is the other party of its payments. Null until one is associated. */
-function accountOf(payee: Resource): string | null {
-  const { payeeAccountId } = payee.fields;
-  return typeof payeeAccountId === 'string' ? payeeAccountId : null;
 }

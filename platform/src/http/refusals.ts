@@ -80,7 +80,8 @@ function toFieldError({ keyword, instancePath, params, message }: Violation): Fi
   const path = instancePath.split('/').slice(1);
   const member = params.additionalProperty ?? params.missingProperty;
   if (typeof member === 'string') path.push(member);
-  const field = path.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')).join('.') || 'body';
+  const names = path.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const field = names.length === 0 ? 'body' : names.join('.');
   if (keyword === 'additionalProperties') return { field, message: 'is not supported here' };
   return { field, message: message ?? 'is not valid' };
 }

@@ -49,11 +49,22 @@ function toCondition({ field, operator, value }: Filter): RawBuilder<SqlBool> {
   return sql<SqlBool>`${columnOf(field)} ${comparison} ${operand}`;
 }
 
-/** A filter's value as a time for PostgreSQL. Throws a 422 for a year before 1. */
+/** A filter's value as a time for PostgreSQL. Times have milliseconds, so a bound between two of them is the later or the earlier one. */
 export function toTime({ field, operator, value }: Filter): string {
-  const timeMs = Date.parse(value);
-  if (timeMs >= Date.parse('0001-01-01T00:00:00Z')) return new Date(timeMs).toISOString();
-  throw invalid(`filter[${field}][${operator}]`, 'is not a time that can be compared');
+  const time = timeOf(value, `filter[${field}][${operator}]`);
+  const isBetween = /\.\d{3}\d*[1-9]/.test(value);
+  const isLater = isBetween && (operator === 'lt' || operator === 'gte');
+  return new Date(time.getTime() + (isLater ? 1 : 0)).toISOString();
+}
+
+const FIRST_MS = Date.parse('0001-01-01T00:00:00Z');
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** Throws a 422 that names the field for a leap second, and for a time before the year 1 or after 9999. */
+export function timeOf(text: string, field: string): Date {
+  const timeMs = Date.parse(text);
+  if (timeMs >= FIRST_MS && timeMs <= LAST_MS) return new Date(timeMs);
+  throw invalid(field, 'is not a time that can be compared');
 }
 
 const COLUMNS: Readonly<Record<string, string>> = {

@@ -83,5 +83,13 @@ export function openPageToken(sealer: TokenSealer, call: Call, rules: ListRules)
 }
 
 function queryOf(call: Call, { boundTo = '' }: ListRules): string {
-  return JSON.stringify([call.operationId, call.caller.accountId, readFilters(call), boundTo]);
+  const { accountId, organizationId, principalId } = call.caller;
+  return JSON.stringify([
+    call.operationId,
+    accountId,
+    organizationId,
+    principalId,
+    readFilters(call),
+    boundTo,
+  ]);
 }

@@ -18,7 +18,8 @@ export function checkOpenable(payable: Resource): void {
 
 /**
  * Opens a payable: starts the movement of funds, which a settlement job completes later. A payable that is already open
- * or paid is left unchanged, so opening it twice pays once. A partially paid one is opened again for the remainder.
+ * or paid is left unchanged, so opening it twice pays once. A partially paid one can be
+ * opened again. Nothing says how much was paid, so the whole amount moves.
  */
 export function openPayableWork(jobs: Jobs, settlementSeconds: number): OperationWork {
   return async (db, operation, now) => {
@@ -27,12 +28,13 @@ export function openPayableWork(jobs: Jobs, settlementSeconds: number): Operatio
     if (payable.status === 'Open' || payable.status === 'Paid') {
       return { status: 'Completed', result: { payableId: payable.id, status: payable.status } };
     }
+    const counterparty_account_id = await updateParty(db, payable);
     const opened = await recordTransition(db, payable, { part: 'Open', at: now });
     const movement = await insertResource(db, {
       id: newId('FundsMovement'),
       kind: 'FundsMovement',
       account_id: payable.account_id,
-      counterparty_account_id: payable.counterparty_account_id,
+      counterparty_account_id,
       status: 'Created',
       external_id: payable.external_id,
       fields: { payableId: payable.id, amount: payable.fields.amount, currency: payable.fields.currency },
@@ -45,6 +47,28 @@ export function openPayableWork(jobs: Jobs, settlementSeconds: number): Operatio
     await jobs.enqueue(db, SETTLEMENT_QUEUE, [{ data, startAfter }]);
     return { status: 'Completed', result: { ...data, status: opened.status } };
   };
+}
+
+/** The Account of a payee, which is the other party of its payments. Null until one is associated. */
+export function accountOfPayee({ fields }: Pick<Resource, 'fields'>): string | null {
+  const { payeeAccountId } = fields;
+  return typeof payeeAccountId === 'string' ? payeeAccountId : null;
+}
+
+/** The payee may have got an Account, or another one, since the payable was created. */
+async function updateParty(db: Database, payable: Resource): Promise<string | null> {
+  const payee = await db
+    .selectFrom('resources')
+    .select('fields')
+    .where('id', '=', String(payable.fields.payeeId))
+    .executeTakeFirst();
+  const party = payee === undefined ? payable.counterparty_account_id : accountOfPayee(payee);
+  await db
+    .updateTable('resources')
+    .set({ counterparty_account_id: party })
+    .where('id', '=', payable.id)
+    .execute();
+  return party;
 }
 
 /** Completes the movement of funds, and marks the payable and its invoice as paid. */
