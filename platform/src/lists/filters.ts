@@ -52,7 +52,7 @@ function toCondition({ field, operator, value }: Filter): RawBuilder<SqlBool> {
 /** A filter's value as a time for PostgreSQL. Times have milliseconds, so a bound between two of them is the later or the earlier one. */
 export function toTime({ field, operator, value }: Filter): string {
   const time = timeOf(value, `filter[${field}][${operator}]`);
-  const isBetween = /\.\d{3}\d*[1-9]/.test(value);
+  const isBetween = /\.\d{3}0*[1-9]/.test(value);
   const isLater = isBetween && (operator === 'lt' || operator === 'gte');
   return new Date(time.getTime() + (isLater ? 1 : 0)).toISOString();
 }
