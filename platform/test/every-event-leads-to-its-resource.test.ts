@@ -12,7 +12,7 @@ const published = eventTypes.filter(({ availableForSubscription }) => availableF
 const kinds = Object.entries(catalog).map(([kind, entry]) => ({ kind, entry, ...namesOf(kind, entry) }));
 const STRANGER = { 'x-account-id': 'acct_9', 'x-principal-id': 'person_9', 'x-principal-type': 'Person' };
 
-/** The times that a resource with this status has: of a status that no event brings, no other than that of its creation. */
+/** The times that a resource with this status has. If no event leads to the status, it has only the time of its creation. */
 function timesOf({ events }: CatalogResource, status: string): unknown {
   const isReached = status === 'Created' || Object.hasOwn(events, status);
   return isReached ? expect.arrayContaining(['createdAt', timestampName(status)]) : ['createdAt'];

@@ -11,9 +11,13 @@ export type AnswerCheck = (body: unknown) => boolean;
 const text = Type.String();
 const count = Type.Number();
 
+/** Compiles the schema when the first answer is checked: a command needs one or two of them. */
 function checkOf(schema: TSchema): AnswerCheck {
-  const validator = Compile(schema);
-  return (body) => validator.Check(body);
+  let validator: ReturnType<typeof Compile> | undefined;
+  return (body) => {
+    validator ??= Compile(schema);
+    return validator.Check(body);
+  };
 }
 
 const limit = Type.Object({

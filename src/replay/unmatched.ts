@@ -44,14 +44,13 @@ export function unmatchedOverrides(
   const charged = new Set(buckets.map(({ row, id }) => keyOf(scopeNamed(row.scope).overrides, id)));
   for (const { account } of plans) charged.add(keyOf('accounts', account));
   const unmatched = OVERRIDE_SECTIONS.flatMap((section) =>
-    [...limits[section].keys()]
-      .filter((id) => !charged.has(keyOf(section, id)))
-      .map((id) => formatPath([section, id])),
+    [...limits[section].keys()].filter((id) => !charged.has(keyOf(section, id))).map((id) => [section, id]),
   );
   if (unmatched.length === 0) return undefined;
+  const named = unmatched.slice(0, MOST_NAMED).map(formatPath).join(', ');
   const more = unmatched.length - MOST_NAMED;
   const others = more > 0 ? ` and ${shownCount(more)} more` : '';
-  return `No request of the log is charged to the owners of these overrides: ${unmatched.slice(0, MOST_NAMED).join(', ')}${others}.`;
+  return `No request of the log is charged to the owners of these overrides: ${named}${others}.`;
 }
 
 function keyOf(section: string, id: string): string {

@@ -18,8 +18,8 @@ export function checkOpenable(payable: Resource): void {
 
 /**
  * Opens a payable: starts the movement of funds, which a settlement job completes later. A payable that is already open
- * or paid is left unchanged, so opening it twice pays once. A partially paid one can be
- * opened again. Nothing says how much was paid, so the whole amount moves.
+ * or paid is left unchanged, so opening it twice pays once. A partially paid one can be opened again. Nothing says how much
+ * was paid, so the whole amount moves.
  */
 export function openPayableWork(jobs: Jobs, settlementSeconds: number): OperationWork {
   return async (db, operation, now) => {

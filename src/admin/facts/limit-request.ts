@@ -9,8 +9,7 @@ import {
   CONTRACT_ROWS,
   type ContractRow,
   type LimitRow,
-  MAX_PERIOD_LIMIT,
-  MAX_WINDOW_LIMIT,
+  largestLimitOf,
   unitOf,
 } from '../../domain/limits/rows.ts';
 import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
@@ -96,7 +95,7 @@ function problemOf(
     const hint = didYouMean(bucket, names) ?? `expected one of ${names.join(', ')}`;
     return `${path}: unknown key "${maskUrl(bucket)}": ${hint}`;
   }
-  const most = row.period === undefined ? MAX_WINDOW_LIMIT : MAX_PERIOD_LIMIT;
+  const most = largestLimitOf(row);
   if (limit >= 1 && limit <= most) return undefined;
   return `${path}: must be a whole number from 1 to ${most}, is ${limit}`;
 }

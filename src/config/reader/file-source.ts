@@ -87,9 +87,10 @@ export class ParsedFile<T> {
     const text = this.#source.read(this.file, this.#hint);
     const digest = hash('sha256', text);
     if (this.#last?.digest === digest) return this.#last.value;
-    if (this.#last?.isBlank === false && isBlank(text)) throw emptiedError(this.file);
+    const isEmpty = isBlank(text);
+    if (this.#last?.isBlank === false && isEmpty) throw emptiedError(this.file);
     const value = await this.#parse(text, this.file);
-    this.#last = { digest, value, isBlank: isBlank(text) };
+    this.#last = { digest, value, isBlank: isEmpty };
     return value;
   }
 }

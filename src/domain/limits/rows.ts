@@ -12,6 +12,11 @@ export const MAX_WINDOW_LIMIT = 1_000_000_000;
 /** The highest limit of a row with a period: with the cost of a request it is exact as a double, in JavaScript and in Lua. */
 export const MAX_PERIOD_LIMIT = 9_000_000_000_000_000;
 
+/** The largest limit of a row. */
+export function largestLimitOf({ period }: { readonly period?: unknown }): number {
+  return period === undefined ? MAX_WINDOW_LIMIT : MAX_PERIOD_LIMIT;
+}
+
 /** A limit with less than this share left is near its end. */
 export const NEAR_LIMIT_SHARE = 0.1;
 

@@ -8,7 +8,7 @@ import {
   NEVER,
   startOfMonths,
 } from '../../domain/limits/limits.ts';
-import { type LimitRow, MAX_PERIOD_LIMIT, MAX_WINDOW_LIMIT } from '../../domain/limits/rows.ts';
+import { type LimitRow, largestLimitOf } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import type { Refusal } from '../../domain/problems.ts';
@@ -300,8 +300,8 @@ export class Buckets {
     const plan = planned?.name;
     if (live === undefined) return { ...filed, ends, plan };
     const untilMs = Math.min(filed.untilMs, live.untilMs);
-    const most = row.period === undefined ? MAX_WINDOW_LIMIT : MAX_PERIOD_LIMIT;
-    const limit = Math.min(Math.max(live.limit, this.#costliest.get(row.name)?.cost ?? 0), most);
+    const least = this.#costliest.get(row.name)?.cost ?? 0;
+    const limit = Math.min(Math.max(live.limit, least), largestLimitOf(row));
     return { ...filed, limit, limitSource: 'live', untilMs, ends, plan };
   }
 }

@@ -12,12 +12,10 @@ import {
 import { LIFE_MS_PER_WINDOW_SECOND, type Mark, signOf, spanText } from './charge-arguments.ts';
 import { PeriodClock } from './period-clock.ts';
 import { type RedisClient, SETTLE } from './scripts.ts';
-import { isOfWindow, readSevenBytes } from './send-charges.ts';
+import { isOfWindow, readSevenBytes, TIME_BYTES } from './send-charges.ts';
 
 /** The first byte of a reply of lua/settle.lua. */
 const OUTCOMES = ['already', 'settled', 'ended', 'missing', 'moved'] as const;
-/** What follows `moved`: the time of Redis. */
-const TIME_BYTES = 7;
 const STATE_BYTES = 14;
 const PERIOD_STATE_BYTES = 20;
 
@@ -116,6 +114,7 @@ function readSettled(reply: Buffer, settlements: readonly Settlement[], clock: P
   return settlements.map(({ charge }) => {
     const outcome = outcomeOf(reply.readUInt8(position++));
     if (outcome === 'moved') {
+      // The time of Redis follows.
       clock.set(readSevenBytes(reply, position));
       position += TIME_BYTES;
     }

@@ -170,7 +170,7 @@ it('strangers’ receipts do not make a replica ask Redis for each', async () =>
     expect((await replica.post({ settlements: strangers })).status).toBe(200);
   }
   const looks = 1 + (performance.now() - startedMs) / pace.receiptKeyRereadMs;
-  // Three commands for a look, one for the key, and those of the replica's other work.
+  // A look takes three commands, and the key one. The replica's other work needs some as well.
   expect((await callCount()) - before).toBeLessThan(20 * looks + 200);
 });
 

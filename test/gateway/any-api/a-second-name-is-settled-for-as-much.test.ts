@@ -91,7 +91,7 @@ it('a path with two meanings costs at least as much as each of them alone, howev
   // Operations that are settled by one rule cost what it says.
   const alike = seen.filter(({ one, other }) => one === other);
   expect(alike.filter(({ first, second, both }) => both !== Math.max(first, second))).toEqual([]);
-  // The cases tell the rules apart.
+  // The rules differ in what they charge, so the comparison above means something.
   expect(new Set(seen.map(({ first }) => first)).size).toBeGreaterThan(10);
 }, 60_000);
 

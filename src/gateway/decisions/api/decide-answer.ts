@@ -1,6 +1,7 @@
 import { US_PER_SECOND } from '../../../domain/clock.ts';
 import { problemValue } from '../../../domain/problems.ts';
 import { addGatewayFields, isDegraded } from '../../../stages/respond.ts';
+import type { BucketCharge, BucketState } from '../../../store/store.ts';
 import type { AskedRequest } from './asked-request.ts';
 
 /** The answer to a question, as JSON has it. docs/decide.openapi.yaml describes it. */
@@ -35,8 +36,15 @@ function bucketsOf({ due, decision }: AskedRequest) {
   return due.buckets.flatMap((bucket, index) => {
     const state = decision.buckets[index];
     if (state === undefined || bucket.shadow === true) return [];
-    const { name, limit, windowSeconds } = bucket;
-    const resetAfterSeconds = state.resetAfterUs / US_PER_SECOND;
-    return [{ bucket: name, limit, windowSeconds, remaining: state.remaining, resetAfterSeconds }];
+    return [bucketAnswer(bucket.name, bucket, state)];
   });
+}
+
+/** A bucket and its state, as JSON has it. No copy: Node 20 would make a hidden class for each. */
+export function bucketAnswer(
+  name: string,
+  { limit, windowSeconds }: Pick<BucketCharge, 'limit' | 'windowSeconds'>,
+  { remaining, resetAfterUs }: Pick<BucketState, 'remaining' | 'resetAfterUs'>,
+) {
+  return { bucket: name, limit, windowSeconds, remaining, resetAfterSeconds: resetAfterUs / US_PER_SECOND };
 }

@@ -7,7 +7,7 @@ const MESSAGE = /^([\w-]{43}) (\d{1,15})$/;
 /** A receipt is valid for ten minutes. Times are rounded up to it, so that replicas write one message for a key and not one each. */
 const LIFE_MS = 3_600_000;
 
-/** More than there are of replicas that start while the store has lost their keys. */
+/** More replicas than this do not make a key of their own after the store has lost its keys. */
 const MOST_KEYS = 16;
 
 /** Of a signature. Nobody guesses 128 bits. */

@@ -13,7 +13,7 @@ const KEY_LIFE_MS = 86_400_000;
 /** The first receipt waits this long for the key. */
 const FIRST_WAIT_MS = 1_000;
 const FIRST_LOOK_MS = 20;
-/** The channel on which replicas tell each other which keys receipts are signed with. */
+/** The channel on which replicas share the keys that sign receipts. */
 const TOPIC = 'receipt-keys';
 /** An unknown receipt waits this long for a connection to the store. */
 const LOOK_MS = 500;
@@ -37,7 +37,7 @@ export class ReceiptKeys {
   /** When the record of keys was last read because of an unknown receipt. */
   #lookedMs = Number.NEGATIVE_INFINITY;
   #hasLooked = true;
-  /** When this replica made a key. Others, whose keys the store may have lost, have not heard of it yet. */
+  /** When this replica last made a key. Replicas whose keys the store has lost may not have heard of it yet. */
   #madeMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -142,7 +142,7 @@ export class ReceiptKeys {
     this.#timer = setTimeout(() => void this.#read(), nextMs).unref();
   }
 
-  /** Hears of keys, and records again every few seconds the ones that the store has lost. */
+  /** Subscribes to the keys of other replicas. Keys that the store has lost are recorded again within a few seconds. */
   #listen(): void {
     if (this.#isClosed) return;
     this.#channel ??= this.#shared?.subscribe(TOPIC, {

@@ -8,6 +8,7 @@ import { problemValue, Refusal } from '../../../domain/problems.ts';
 import { readJson } from '../../../operations/validation/json-text.ts';
 import { MAX_LIMIT, type Settled } from '../../../store/store.ts';
 import type { PortRequest } from '../../entrance.ts';
+import { bucketAnswer } from './decide-answer.ts';
 import type { ProgramDependencies } from './decide-route.ts';
 import type { HeldDecision } from './held-decisions.ts';
 import { answerPosted, readPosted } from './posted.ts';
@@ -135,9 +136,7 @@ function answerOf({ charge }: HeldDecision, cost: number, settled: Settled | und
   const buckets = charge.buckets.flatMap((bucket, index) => {
     const state = settled.buckets[index];
     if (state === undefined || bucket.shadow === true) return [];
-    const { limit, windowSeconds } = bucket;
-    const resetAfterSeconds = state.resetAfterUs / US_PER_SECOND;
-    return [{ bucket: nameOf(bucket), limit, windowSeconds, remaining: state.remaining, resetAfterSeconds }];
+    return [bucketAnswer(nameOf(bucket), bucket, state)];
   });
   if (settled.outcome === 'settled') return { settled: true, cost, buckets };
   // Nobody settled it in time, so it costs what was reserved.
