@@ -35,7 +35,7 @@ export function networkOf(address: string): string | undefined {
  * anything else, and for IPv6 ranges smaller than a /64, because a /64 counts as one client.
  */
 export function rangeOf(text: string): string | undefined {
-  const [, address = '', bitsText = ''] = /^([^/]+)\/(\d{1,3})$/.exec(text) ?? [];
+  const [, address = '', bitsText = ''] = /^([^/]+)\/(0|[1-9]\d{0,2})$/.exec(text) ?? [];
   const bits = Number(bitsText);
   const family = isIP(address);
   if (family === 0 || address.includes('%')) return networkOf(text);

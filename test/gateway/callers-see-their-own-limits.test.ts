@@ -194,6 +194,15 @@ describe('a request for the own limits', () => {
     expect((await gateway.send('GET', '/v3/things')).status).toBe(200);
   });
 
+  it('names its violated policy with the fields of the draft', async () => {
+    const limits = { file: 'limits.yaml', fields: 'draft' };
+    const gateway = await start({ settings: { limits, usage: { path: PATH, requestsPerMinute: 1 } } });
+    await gateway.send('GET', PATH);
+    const refused = await gateway.send('GET', PATH);
+    expect(refused.headers.get('RateLimit-Policy')).toContain('"usage";q=1');
+    expect(await refused.json()).toMatchObject({ extensions: { 'violated-policies': ['usage'] } });
+  });
+
   it('is refused to blocked callers', async () => {
     const gateway = await start();
     const block = (owner: string) =>

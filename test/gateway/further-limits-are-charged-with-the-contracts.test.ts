@@ -157,4 +157,26 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     expect(used).toContain('row-7');
     expect(used).toContain('account-read');
   });
+
+  it('a 429 names the limit that refuses, though more than eight others have a smaller share left', async () => {
+    const rows = Array.from({ length: 9 }, (_, n) => [
+      `row-${n}`,
+      { per: 'account', requests: 25, window: '1m' },
+    ]);
+    const searches = { per: 'account', points: 20, window: '1h', operations: ['search'] };
+    const gateway = await start({
+      store: store(),
+      limits: {
+        defaults: { 'account-write': 100, 'organization-write': 100 },
+        limits: { ...Object.fromEntries(rows), searches },
+      },
+    });
+    const search = () => gateway.send('POST', '/v3/search/payees');
+    await statusesOf(18, () => gateway.send('GET', '/v3/things'));
+    expect(await statusesOf(6, search)).not.toContain(429);
+    const refused = await search();
+    expect(await refused.json()).toMatchObject({ extensions: { bucket: 'searches' } });
+    expect(remainingOf(refused)).toMatchObject({ searches: 2, 'row-0': 1 });
+    expect(refused.headers.get('RateLimit-Policy')).toContain('"searches";q=20;w=3600');
+  });
 });

@@ -33,11 +33,13 @@ const FOR_ALL = { source: 'default', plan: undefined, untilMs: NEVER } as const;
 export class AddressLimit {
   readonly #bucket: PayerBucket;
   readonly #policy: string;
+  readonly #fields: Buckets['fields'];
   readonly #lastRefusals: Buckets['lastRefusals'] = new LRUCache({ max: REFUSALS_KEPT });
   readonly #store = new MemoryStore(undefined, new Generations<CoalescedLog>(MOST_ADDRESSES));
 
   /** @param limit requests per minute and address */
-  constructor(limit: number) {
+  constructor(limit: number, fields: Buckets['fields']) {
+    this.#fields = fields;
     this.#bucket = wholeBucket({ ...ROW, ...FOR_ALL, limit, key: '', owner: '' });
     this.#policy = policyText([this.#bucket]);
   }
@@ -55,7 +57,7 @@ export class AddressLimit {
     };
     const buckets = {
       bucketsFor: () => due,
-      fields: 'contract' as const,
+      fields: this.#fields,
       lastRefusals: this.#lastRefusals,
     };
     return Promise.resolve(

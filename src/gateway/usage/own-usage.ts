@@ -35,7 +35,7 @@ export class OwnUsage {
   constructor(path: string, shared: GatewayDependencies) {
     this.#path = path;
     this.#shared = shared;
-    this.#addresses = new AddressLimit(shared.usage.requestsPerMinute);
+    this.#addresses = new AddressLimit(shared.usage.requestsPerMinute, shared.buckets.fields);
   }
 
   /** Whether the gateway answers this request itself, whatever its method. The request has its target. */

@@ -66,7 +66,8 @@ export function onlyThose<T extends Reportable>(due: T, isMeant: (limit: Reporte
 
 /**
  * RateLimit-Policy and RateLimit of a charge. RateLimit names the buckets that the request used, shadow limits excepted; `t` is
- * rounded up so that clients wait long enough. Of more than eight limits, it names those that are nearest to their limit.
+ * rounded up so that clients wait long enough. Of more than eight limits, it names those that have no room, then those that are nearest
+ * to their limit.
  */
 export function rateLimitFields(
   due: Reportable,
@@ -96,7 +97,12 @@ function crowdedFields(due: Reportable, states: readonly (BucketState | undefine
       const state = states[index];
       return state === undefined || bucket.shadow ? [] : [{ bucket, state }];
     })
-    .sort((a, b) => a.state.remaining / a.bucket.limit - b.state.remaining / b.bucket.limit)
+    // A 429 is about the longest wait.
+    .sort(
+      (a, b) =>
+        b.state.retryAfterUs - a.state.retryAfterUs ||
+        a.state.remaining / a.bucket.limit - b.state.remaining / b.bucket.limit,
+    )
     .slice(0, MOST_HEADER_ITEMS);
   const rateLimit = due.buckets
     .flatMap((bucket) => used.filter((one) => one.bucket === bucket))

@@ -15,6 +15,7 @@ it.each([
   ['10.0.0.0/33', undefined],
   ['2001:db8::/65', undefined],
   ['10.0.0.0/', undefined],
+  ['10.0.0.0/08', undefined],
   ['acct_1/8', undefined],
   ['', undefined],
 ])('%s is the range %s', (text, range) => {
