@@ -3,6 +3,7 @@ import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { createDatabase, findPostgres, startPostgres } from '../../platform/test/fixtures/postgres.ts';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { findK6 } from '../k6/k6.ts';
 import type { Bench } from '../lab/bench.ts';
 import { hardware } from '../lab/machine.ts';
@@ -113,14 +114,14 @@ async function countedIn(fleet: Fleet, { samples, date }: Run): Promise<Omit<End
   const [usage = '{}'] = await fleet.ask(`/usage/organizations/${BUSIEST_ORGANIZATION}`);
   const metrics = await fleet.ask('/metrics');
   const invoiced = invoicedPoints(csv);
-  const { buckets } = JSON.parse(usage) as { buckets: { name: string; used: number }[] };
+  const { buckets } = JSON.parse(usage) as Usage;
   const slots = metrics.flatMap((text) => [...text.matchAll(/^weir_requests_in_flight\{.*\} (\d+)$/gm)]);
   const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, number) => total + number, 0);
   return {
     points: { answered: sum(samples.map(({ seen }) => seen.points)), invoiced: sum(invoiced.values()) },
     busiest: {
       invoiced: invoiced.get(BUSIEST_ORGANIZATION) ?? 0,
-      inRedis: buckets.find(({ name }) => name === 'organization-month')?.used ?? 0,
+      inRedis: buckets.find(({ bucket }) => bucket === 'organization-month')?.used ?? 0,
     },
     slots: sum(slots.map(([, count]) => Number(count))),
   };
@@ -129,12 +130,12 @@ async function countedIn(fleet: Fleet, { samples, date }: Run): Promise<Omit<End
 /** Points by owner, in an export of invoices. */
 function invoicedPoints(csv: string): Map<string, number> {
   const [head = '', ...lines] = csv.trim().split('\r\n');
-  const [owner, points] = ['owner', 'points'].map((name) => head.split(',').indexOf(name));
+  const columns = head.split(',');
   const sums = new Map<string, number>();
   for (const line of lines) {
     const fields = line.split(',');
-    const id = fields[owner ?? -1] ?? '';
-    sums.set(id, (sums.get(id) ?? 0) + Number(fields[points ?? -1]));
+    const id = fields[columns.indexOf('id')] ?? '';
+    sums.set(id, (sums.get(id) ?? 0) + Number(fields[columns.indexOf('points')]));
   }
   return sums;
 }
