@@ -141,6 +141,27 @@ it('a principal that is revoked on the page is refused, until it is undone', asy
   expect(messages).toEqual([]);
 });
 
+it('a principal with the longest id is revoked, not the one that its first 200 characters name', async () => {
+  const { page } = await open(await start());
+  await page.locator('#revocations').getByRole('button', { name: 'Revoke…' }).click();
+  const target = page.locator('#dialog').getByLabel('Principal or token');
+  const long = 'p'.repeat(256);
+  await target.pressSequentially(long, { delay: 0 });
+  expect(await target.inputValue()).toBe(long);
+});
+
+it('the token opens the console of a replica that has not read Redis yet', async () => {
+  const store = { kind: 'redis', url: 'redis://127.0.0.1:1', keyPrefix: 'away' };
+  const gateway = await start({ store, settings: { admin: { host: '127.0.0.1', port: 0, token: TOKEN } } });
+  const { page } = await open(gateway);
+  await page.locator('#dialog').getByLabel('Token').fill(TOKEN);
+  await page.keyboard.press('Enter');
+  await page.locator('#overview').waitFor();
+  await expect
+    .poll(() => page.locator('#headline').textContent(), SOON)
+    .toContain('The store does not answer');
+});
+
 it('asks for the admin token, and keeps it in the tab alone', async () => {
   const gateway = await start({ settings: { admin: { host: '127.0.0.1', port: 0, token: TOKEN } } });
   const { page } = await open(gateway);

@@ -89,7 +89,8 @@ export function askForToken(message: string): Promise<void> {
         isRequired: true,
         async act() {
           keepToken(token.value.trim());
-          await ask('limits/live');
+          // What the files say, because live limits cannot be read while Redis is away.
+          await ask('plans');
           resolve();
         },
       },

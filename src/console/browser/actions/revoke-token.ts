@@ -2,17 +2,20 @@ import { ask } from '../api.ts';
 import { choiceInput, durationInput, textInput } from '../widgets/inputs.ts';
 import { confirmAction, reasonQuery } from './dialog.ts';
 
+/** A browser cuts off what is longer, and what is left may be the id of another principal. */
+const LONGEST_ID = 256;
+
 /** Asks for a token or principal, and revokes it at all replicas. */
 export function revoke(): void {
   const kind = choiceInput(
     { principal: 'Everything a principal was given', token: 'One token' },
     'principal',
   );
-  const target = textInput({ autocomplete: 'off' });
+  const target = textInput({ autocomplete: 'off', maxlength: `${LONGEST_ID}` });
   const duration = durationInput(['1h', '24h', '7d', '30d'], '24h');
   kind.addEventListener('input', () => {
     target.type = kind.value === 'token' ? 'password' : 'text';
-    target.maxLength = kind.value === 'token' ? 16_384 : 200;
+    target.maxLength = kind.value === 'token' ? 16_384 : LONGEST_ID;
   });
   confirmAction({
     title: 'Revoke',
