@@ -174,8 +174,23 @@ it.each([
   '+275760-09-13T00:00:00Z',
   '-000001-01-01T00:00:00Z',
   Number.NaN,
+  'request 5',
+  '-5',
+  '2026-02-30T12:00:00Z',
+  '2026-11-31 12:00:00Z',
+  '31/Feb/2026:12:00:00 +0000',
 ])('a time that no log has is no time: %s', (time) => {
   expect(timeUs(time)).toBeUndefined();
+});
+
+it('a pattern without a group is refused, because it finds no Account', async () => {
+  const files = await writeFiles({ log: '\n', limits: '{}' });
+  const flags = ['--limits', files.limits, '--format', 'combined', '--account-pattern', 'tenant'];
+  const { code, stderr } = await runReplayCommand(files.log, ...flags);
+  expect(code).toBe(1);
+  expect(stderr).toBe(
+    '--account-pattern needs a group around the Account, such as tenant=(\\w+): tenant has none.\n',
+  );
 });
 
 it('a duration that cannot be right does not move the charge', () => {

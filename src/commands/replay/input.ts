@@ -62,6 +62,14 @@ function mappingOf(text: string | undefined): Mapping {
 /** Clients choose much of the text of a log, so the pattern runs in linear time, as RE2 runs it. */
 function patternOf(text: string | undefined): RE2JS | undefined {
   if (text === undefined) return undefined;
+  const pattern = compiled(text);
+  if (pattern.groupCount() > 0) return pattern;
+  throw new CommandError(
+    `--account-pattern needs a group around the Account, such as tenant=(\\w+): ${text} has none.`,
+  );
+}
+
+function compiled(text: string): RE2JS {
   try {
     return RE2JS.compile(text, RE2JS.LOOKBEHINDS);
   } catch (error) {

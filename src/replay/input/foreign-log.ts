@@ -92,7 +92,7 @@ function textOf(value: unknown): string | undefined {
 
 function matched(pattern: RE2JS, line: string): string | undefined {
   const match = pattern.matcher(line);
-  if (pattern.groupCount() === 0 || !match.find()) return undefined;
+  if (!match.find()) return undefined;
   return textOf(match.group(pattern.namedGroups().account ?? 1) ?? match.group(1));
 }
 
