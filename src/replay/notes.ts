@@ -1,6 +1,7 @@
 import { US_PER_SECOND } from '../domain/clock.ts';
 import { type Calendar, calendarOf } from '../domain/limits/calendar.ts';
 import { furtherRows, type LimitRow } from '../domain/limits/rows.ts';
+import { printable } from '../domain/printable.ts';
 import { counted, shownCount } from '../domain/shown.ts';
 import type { OperationFinder } from './input/entry.ts';
 import type { LineCounts } from './input/line-counts.ts';
@@ -37,7 +38,8 @@ export function notesOn(circumstances: Circumstances): readonly string[] {
       circumstances.replay.limits.rows,
       'the replay may refuse too little',
     ),
-    concurrentNote(circumstances.replay),
+    ...leftOutNotes(circumstances.replay.leftOut),
+    elsewhereNote(circumstances.replay),
     selectionNote(circumstances),
     neverFitsNote(circumstances.replay),
     overridesNote(circumstances),
@@ -157,10 +159,28 @@ function hasWholePeriod(calendar: Calendar, fromMs: number, toMs: number): boole
   return startMs >= fromMs - US_PER_MS ? toMs >= endMs : toMs >= nextEndMs;
 }
 
-function concurrentNote({ leftOut }: Replay): string | undefined {
-  if (leftOut.length === 0) return undefined;
-  const names = leftOut.map(({ name }) => name).join(', ');
-  return `Left out: ${names}. A log does not show what ran at the same time.`;
+/** What a log cannot show of the limits that are not counted. */
+export function leftOutNotes(rows: readonly LimitRow[]): readonly string[] {
+  const names = (chosen: readonly LimitRow[]) => chosen.map(({ name }) => name).join(', ');
+  const running = rows.filter(({ counts }) => counts === 'concurrent');
+  const others = rows.filter(({ counts }) => counts !== 'concurrent');
+  return [
+    ...(running.length > 0
+      ? [`Left out: ${names(running)}. A log does not show what ran at the same time.`]
+      : []),
+    ...(others.length > 0
+      ? [`Left out: ${names(others)}. A log does not show which principals are ServiceAccounts.`]
+      : []),
+  ];
+}
+
+function elsewhereNote({ refusedElsewhere, dropped }: Replay): string | undefined {
+  if (refusedElsewhere.size === 0) return undefined;
+  const refused = [...refusedElsewhere].map(
+    ([bucket, count]) => `${printable(bucket)} (${shownCount(count)})`,
+  );
+  const effect = dropped > 0 ? '' : ' Here they are requests like any other, and may be admitted.';
+  return `The log has refusals by what is not replayed: ${refused.join(', ')}.${effect}`;
 }
 
 function selectionNote({ replay, findOperation }: Circumstances): string | undefined {

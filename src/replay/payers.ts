@@ -1,5 +1,6 @@
 import type { Caller, PublicClient } from '../domain/caller.ts';
-import { isCharged, type LimitRow } from '../domain/limits/rows.ts';
+import { type Limits, startOfMonths } from '../domain/limits/limits.ts';
+import { isCharged, type LimitRow, windowedRows } from '../domain/limits/rows.ts';
 import { scopeNamed } from '../domain/limits/scopes.ts';
 import type { Access } from '../domain/operation.ts';
 import type { PayerBuckets } from '../stages/buckets/buckets.ts';
@@ -21,15 +22,22 @@ export interface MeasuredPayer {
 
 const NOBODY: ReadonlySet<string> = new Set();
 
+/** The limits whose requests a log shows: it has neither what runs at the same time nor which principals are ServiceAccounts. */
+export function replayedRows(rows: readonly LimitRow[]): readonly LimitRow[] {
+  return windowedRows(rows).filter(({ scope }) => scope !== 'service');
+}
+
 /** All payers of a log and the statistics of their buckets. */
 export class PayerBook {
   readonly stats: BucketStats[] = [];
   /** Those that were paid for. */
   readonly operations = new Set<Operation>();
-  readonly #rows: readonly LimitRow[];
+  readonly #limits: Limits;
   readonly #hasSeries: boolean;
   readonly #isPerPrincipal: boolean;
   readonly #byKey = new Map<string, BucketStats>();
+  /** The first hash tag of each Person, where the gateway counts it: its own Account's, which a log does not name. */
+  readonly #tagsOfPersons = new Map<string, string>();
   readonly #payers: Readonly<
     Record<
       Access,
@@ -48,10 +56,10 @@ export class PayerBook {
   };
 
   /** @param hasSeries whether each bucket is also recorded over time, for charts */
-  constructor(rows: readonly LimitRow[], hasSeries: boolean) {
-    this.#rows = rows;
+  constructor(limits: Limits, hasSeries: boolean) {
+    this.#limits = limits;
     this.#hasSeries = hasSeries;
-    this.#isPerPrincipal = rows.some(
+    this.#isPerPrincipal = limits.rows.some(
       ({ scope, isContract }) => !isContract && scopeNamed(scope).isPerPrincipal,
     );
   }
@@ -69,7 +77,7 @@ export class PayerBook {
       payers.caller.organization !== organization ||
       payers.caller.plan !== entry.plan
     ) {
-      payers = { caller: callerOf(entry, organization), byOperation: new Map() };
+      payers = { caller: this.#callerOf(entry, organization), byOperation: new Map() };
       map.set(id, payers);
     }
     let payer = payers.byOperation.get(operation);
@@ -88,42 +96,56 @@ export class PayerBook {
 
   #createPayer(caller: Caller | PublicClient, operation: Operation): MeasuredPayer {
     this.operations.add(operation);
-    const buckets = this.#rows.flatMap((row) => {
+    const buckets = this.#limits.rows.flatMap((row) => {
       const owner = isCharged(row, operation) ? scopeNamed(row.scope).ownerOf(caller) : undefined;
-      return owner === undefined ? [] : [this.#statsOf(row, owner)];
+      return owner === undefined ? [] : [this.#statsOf(row, owner, caller)];
     });
     return { caller, operation, buckets, due: undefined, measured: [] };
   }
 
-  #statsOf(row: LimitRow, owner: string): BucketStats {
+  #statsOf(row: LimitRow, owner: string, caller: Caller | PublicClient): BucketStats {
     const key = `${row.name}\n${owner}`;
     let stats = this.#byKey.get(key);
     if (stats === undefined) {
-      stats = new BucketStats(row, owner, this.#hasSeries);
+      stats = new BucketStats(this.#ownRow(row, owner, caller), owner, this.#hasSeries);
       this.#byKey.set(key, stats);
       this.stats.push(stats);
     }
     return stats;
   }
+
+  /** The row with the day on which the owner's months begin. */
+  #ownRow(row: LimitRow, owner: string, caller: Caller | PublicClient): LimitRow {
+    if (row.period?.unit !== 'month') return row;
+    const startsOn = startOfMonths(this.#limits, scopeNamed(row.scope).overrides, owner, caller);
+    return startsOn === undefined ? row : { ...row, period: { ...row.period, startsOn } };
+  }
+
+  #callerOf(entry: LogEntry, organization: string | undefined): Caller | PublicClient {
+    const { operation, principal, account, plan } = entry;
+    const { access } = operation;
+    if (access === 'public') return { address: payingId(entry), hashTag: payingId(entry) };
+    const hashTag = entry.organization ?? account;
+    return {
+      principal: { type: 'Person', id: principal, account, actsFor: NOBODY },
+      account,
+      organization,
+      hasOrganizationLimit: organization !== undefined,
+      plan,
+      hashTag: access === 'person' ? this.#tagOfPerson(principal, hashTag) : hashTag,
+    };
+  }
+
+  /** One for each Person, because its own bucket does not depend on the Account that it acts for. */
+  #tagOfPerson(id: string, hashTag: string): string {
+    const known = this.#tagsOfPersons.get(id);
+    if (known === undefined) this.#tagsOfPersons.set(id, hashTag);
+    return known ?? hashTag;
+  }
 }
 
 function payingId({ operation, account, principal, address = '' }: LogEntry): string {
   return { caller: account, person: principal, public: address }[operation.access];
-}
-
-function callerOf(entry: LogEntry, organization: string | undefined): Caller | PublicClient {
-  const { operation, principal, account, plan } = entry;
-  const { access } = operation;
-  if (access === 'public') return { address: payingId(entry), hashTag: payingId(entry) };
-  return {
-    principal: { type: 'Person', id: principal, account, actsFor: NOBODY },
-    account,
-    organization,
-    hasOrganizationLimit: organization !== undefined,
-    plan,
-    // A Person's bucket does not depend on an Organization, which may differ from the target Account's.
-    hashTag: access === 'person' ? principal : (organization ?? account),
-  };
 }
 
 /** Records the limits in force. */

@@ -4,7 +4,7 @@
  */
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits/limits.ts';
-import { concurrentRows, type LimitRow, windowedRows } from '../domain/limits/rows.ts';
+import type { LimitRow } from '../domain/limits/rows.ts';
 import { Buckets } from '../stages/buckets/buckets.ts';
 import type { Operation } from '../stages/request-context.ts';
 import { MemoryStore } from '../store/memory-store.ts';
@@ -12,7 +12,7 @@ import { type BucketState, costIn } from '../store/store.ts';
 import type { LogEntry } from './input/entry.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
-import { bindLimits, type MeasuredPayer, PayerBook } from './payers.ts';
+import { bindLimits, type MeasuredPayer, PayerBook, replayedRows } from './payers.ts';
 import { RetryQueue } from './retry-queue.ts';
 
 /**
@@ -44,11 +44,13 @@ export class Replay {
   readonly changed = { refused: 0, admitted: 0 };
   /** Requests that cost more than the limit of a bucket, and so can never be admitted. */
   neverFits = 0;
+  /** What refused requests in the log and is not replayed, such as `blocked`, with the number of requests. */
+  readonly refusedElsewhere = new Map<string, number>();
   /** Unix times of the first and the last charge. */
   fromUs: number | undefined;
   toUs: number | undefined;
   readonly series = new Series(TOTAL_COLUMNS, US_PER_SECOND, TOTAL_BINS);
-  /** The limits that are counted, and those that are left out: a log does not show what runs at the same time. */
+  /** The limits that are counted, and those that are left out. */
   readonly limits: Limits;
   readonly leftOut: readonly LimitRow[];
   readonly #retries: Retries;
@@ -60,10 +62,11 @@ export class Replay {
 
   /** @param hasSeries whether each bucket is recorded over time, for charts */
   constructor(limits: Limits, retries: Retries, hasSeries: boolean) {
-    this.limits = { ...limits, rows: windowedRows(limits.rows) };
-    this.leftOut = concurrentRows(limits.rows);
+    const rows = replayedRows(limits.rows);
+    this.limits = { ...limits, rows };
+    this.leftOut = limits.rows.filter((row) => !rows.includes(row));
     this.#retries = retries;
-    this.#book = new PayerBook(this.limits.rows, hasSeries);
+    this.#book = new PayerBook(this.limits, hasSeries);
     this.#buckets = new Buckets('replay', this.limits, () => this.#nowUs / 1000);
     this.#store = new MemoryStore(() => this.#nowUs);
   }
@@ -115,8 +118,12 @@ export class Replay {
     this.refused.before += 1;
     this.series.record('refusedBefore', 1, this.#nowUs);
     const { buckets } = this.#book.payerOf(entry);
+    const { refusedBy } = entry;
     // If the log does not name the bucket, the first one is the most likely: the Account's.
-    const refusing = buckets.find(({ name }) => name === entry.refusedBy) ?? buckets[0];
+    const refusing = refusedBy === undefined ? buckets[0] : buckets.find(({ name }) => name === refusedBy);
+    if (refusing === undefined && refusedBy !== undefined) {
+      this.refusedElsewhere.set(refusedBy, (this.refusedElsewhere.get(refusedBy) ?? 0) + 1);
+    }
     for (const stats of buckets) {
       if (stats === refusing) stats.refuseBefore(this.#nowUs);
       else stats.refusedByOther.before += 1;

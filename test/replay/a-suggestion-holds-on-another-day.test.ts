@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse-limits.ts';
-import { contractRows } from '../../src/domain/limits/rows.ts';
 import { confidenceFrom, daysFor, daysToKeep } from '../../src/replay/suggest/days.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';
 import { suggestLimits } from '../../src/replay/suggest/search.ts';
@@ -25,7 +24,7 @@ const FURTHER_DAYS = 40;
 /** The requests of so many days. */
 function demandOf(days: number, below: (most: number) => number): Demand {
   const accounts = Array.from({ length: ACCOUNTS }, (_, index) => `acct_${index}`);
-  const demand = new Demand(contractRows(1), 'none');
+  const demand = new Demand(parseLimits('{}', 'limits'), 'none');
   const askAt = (account: string, atMs: number) => {
     const [atUs, what] = [(START_MS + atMs) * 1000, { operation: READ, cost: 1, organization: undefined }];
     const who = { account, principal: 'svc_1', wasRefused: false, refusedBy: undefined };

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse-limits.ts';
-import { contractRows } from '../../src/domain/limits/rows.ts';
 import type { LogEntry } from '../../src/replay/input/entry.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';
@@ -51,7 +50,7 @@ it('a suggested limit refuses at most the share that is allowed, and one point l
         nowUs += waitUs;
         return entryOf(nowUs, account, cost);
       });
-      const demand = new Demand(contractRows(1), 'none');
+      const demand = new Demand(parseLimits('{}', 'limits'), 'none');
       for (const entry of entries) demand.take(entry);
       demand.end();
       const options = { mostRefused: MOST_REFUSED, confidence: 0.95, leastLimit: () => 1, onPass: () => {} };

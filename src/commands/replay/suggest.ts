@@ -1,9 +1,9 @@
 import { costliestByRow } from '../../config/checks/costs.ts';
-import { windowedRows } from '../../domain/limits/rows.ts';
 import { counted, shownTime } from '../../domain/shown.ts';
 import { CommandError } from '../../process/failure.ts';
 import { type ReadLogOptions, readLog } from '../../replay/input/read-log.ts';
-import { coverageNotes } from '../../replay/notes.ts';
+import { coverageNotes, leftOutNotes } from '../../replay/notes.ts';
+import { replayedRows } from '../../replay/payers.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
 import type { LimitsText } from '../../replay/suggest/limits-yaml.ts';
@@ -19,7 +19,7 @@ export async function suggestedLimits(
   { mostRefused, confidence }: Aim,
 ): Promise<LimitsText> {
   const { sources, signal } = log;
-  const demand = new Demand(windowedRows(base.rows), retries);
+  const demand = new Demand(base, retries);
   const tally = await readLog(log, (entry) => demand.take(entry));
   demand.end();
   if (!signal.aborted) {
@@ -37,6 +37,7 @@ export async function suggestedLimits(
   });
   if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
   demand.spool.close();
+  const rows = replayedRows(base.rows);
   const remarks = [
     `Suggested by weir replay from ${sources.map(({ name }) => name).join(', ')}${periodText(demand)}.`,
     ...(signal.aborted
@@ -44,7 +45,8 @@ export async function suggestedLimits(
       : []),
     ...(tally.unreadable > 0 ? [`${counted(tally.unreadable, 'line')} could not be read.`] : []),
     ...refusalRemark(demand, retries),
-    ...coverageNotes(demand, base.rows, 'these limits may be too low'),
+    ...coverageNotes(demand, rows, 'these limits may be too low'),
+    ...leftOutNotes(base.rows.filter((row) => !rows.includes(row))),
   ];
   const { requests } = demand;
   return { suggestion, base, baseName, mostRefused, confidence, requests, remarks };

@@ -1,11 +1,11 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { LimitRow } from '../../domain/limits/rows.ts';
+import type { Limits } from '../../domain/limits/limits.ts';
 import { costIn } from '../../store/store.ts';
 import type { LogEntry } from '../input/entry.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
-import { PayerBook } from '../payers.ts';
+import { PayerBook, replayedRows } from '../payers.ts';
 import type { Retries } from '../replay.ts';
 
 /** The demand in a log: the requests of every bucket, regardless of limits. */
@@ -22,8 +22,8 @@ export class Demand {
   readonly #retries: Retries;
   #nowUs = Number.NEGATIVE_INFINITY;
 
-  constructor(rows: readonly LimitRow[], retries: Retries) {
-    this.#book = new PayerBook(rows, false);
+  constructor(limits: Limits, retries: Retries) {
+    this.#book = new PayerBook({ ...limits, rows: replayedRows(limits.rows) }, false);
     this.#retries = retries;
   }
 

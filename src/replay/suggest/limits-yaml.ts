@@ -4,6 +4,7 @@ import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/l
 import { furtherRows, type LimitRow } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { counted, shownCount, shownShare } from '../../domain/shown.ts';
+import { replayedRows } from '../payers.ts';
 import { daysFor, daysPerSpan } from './days.ts';
 import type { Aim, SuggestedLimit, Suggestion } from './search.ts';
 
@@ -49,10 +50,11 @@ function confidenceLines({ limits }: Suggestion, confidence: number): readonly s
   return [meaning, `# ${needed}. Fewer days, n, give n / (n + 1), and less than a day gives none.`];
 }
 
-function defaultComment({ name, scope }: LimitRow, { base, baseName, suggestion }: LimitsText): string {
+function defaultComment(row: LimitRow, { base, baseName, suggestion }: LimitsText): string {
+  const { name, scope } = row;
   const kept = base.unwritten.includes(name) ? "Weir's default" : `kept from ${baseName}`;
   const { many: noun } = scopeNamed(scope);
-  if (noun === undefined) return kept;
+  if (noun === undefined || replayedRows([row]).length === 0) return kept;
   const needed = suggestion.limits.filter(({ stats }) => stats.name === name).map(({ limit }) => limit);
   if (needed.length === 0) return `${kept}; no request in this log`;
   return `${kept}; of ${counted(needed.length, noun)} the busiest needs ${shownCount(Math.max(...needed))}`;
