@@ -52,7 +52,8 @@ function completeness({ complete }: Circumstances): string | undefined {
     : 'The reading was interrupted: these numbers cover only the part of the log up to there.';
 }
 
-function brokenFiles({ brokenFiles: files }: LineCounts): readonly string[] {
+/** Files that ended early. */
+export function brokenFiles({ brokenFiles: files }: LineCounts): readonly string[] {
   return files.map(({ file, problem }) => `${file} could not be read to its end (${problem}).`);
 }
 

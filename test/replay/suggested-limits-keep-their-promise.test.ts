@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse-limits.ts';
@@ -170,4 +171,21 @@ accounts: { no: { quota: 500, periodStartsOn: 3 } }
     timeZone: 'Europe/Berlin',
   });
   expect(suggested.accounts.get('no')).toMatchObject({ periodStartsOn: 3, limits: { quota: { limit: 80 } } });
+});
+
+it('an Account that a limits file cannot name does not spoil the suggestion, and neither does a file that is cut off', async () => {
+  const lines = ['acct_1', 'J\u00f6rg', 'two words'].map((account, second) =>
+    JSON.stringify({ time: 1_790_000_000 + second, method: 'GET', account }),
+  );
+  const whole = gzipSync(`${lines.join('\n')}\n`);
+  const base = 'limits: { hourly: { per: account, points: 99, window: 1h, durable: false } }';
+  const files = await writeFiles({ log: `${lines.join('\n')}\n`, cut: whole.subarray(0, -8), base });
+  const flags = ['--format', 'json', '--suggest', '0%', '--limits', files.base];
+  const { code, stdout, stderr } = await runReplayCommand(files.log, files.cut, ...flags);
+  expect(code, stderr).toBe(0);
+  expect(stdout).toContain('# No limits for 2 owners that a limits file cannot name, such as "J');
+  expect(stdout).toContain(`# ${files.cut} could not be read to its end (unexpected end of file).`);
+  const suggested = parseLimits(stdout, 'suggested.yaml');
+  expect([...suggested.accounts.keys()]).toEqual(['acct_1']);
+  expect(suggested.rows.find(({ name }) => name === 'hourly')?.durable).toBe(false);
 });

@@ -31,11 +31,16 @@ function sourceOf(file: string): LogSource {
   return { ...fileSource(file, stats.isFile() ? stats.size : undefined), name: printable(file) };
 }
 
-/** The reader of the log's lines, and whether the lines have a cost. */
-export function formatOf(
-  flags: FormatFlags,
-  findOperation: OperationFinder | undefined,
-): { readonly readLine: ReadLine; readonly hasLoggedCosts: boolean } {
+/** How the log is read. */
+interface LogFormat {
+  readonly readLine: ReadLine;
+  /** Whether its lines have a cost. */
+  readonly hasLoggedCosts: boolean;
+  /** Whether another gateway wrote it, which may have any text as an Account. */
+  readonly isForeign: boolean;
+}
+
+export function formatOf(flags: FormatFlags, findOperation: OperationFinder | undefined): LogFormat {
   const mapping = mappingOf(flags.map);
   const format = flags.format ?? (flags.map === undefined ? 'weir' : 'json');
   if (format === 'weir' && (flags.map ?? flags.accountPattern) !== undefined) {
@@ -50,7 +55,8 @@ export function formatOf(
     findOperation,
   });
   if (typeof readLine === 'string') throw new CommandError(readLine);
-  return { readLine, hasLoggedCosts: format === 'weir' || mapping.cost !== undefined };
+  const isForeign = format !== 'weir';
+  return { readLine, hasLoggedCosts: !isForeign || mapping.cost !== undefined, isForeign };
 }
 
 function mappingOf(text: string | undefined): Mapping {

@@ -100,10 +100,11 @@ async function printSuggestion(
   flags: ReplayFlags,
   aim: Aim,
 ): Promise<void> {
-  const { readLine } = formatOf(flags, candidate.findOperation);
+  const { readLine, isForeign } = formatOf(flags, candidate.findOperation);
   const { retries } = flags;
   await withProgress(async (reading) => {
-    const suggested = await suggestedLimits({ ...reading, readLine, sources }, candidate, retries, aim);
+    const log = { ...reading, readLine, sources, isForeign };
+    const suggested = await suggestedLimits(log, candidate, retries, aim);
     if (flags.json) printJsonExactly(limitsJson(suggested));
     else printExactly(limitsYaml(suggested).replace(/\n$/, '').split('\n'));
     if (reading.signal.aborted) process.exitCode = INTERRUPTED;

@@ -1,19 +1,24 @@
 import { costliestByRow } from '../../config/checks/costs.ts';
+import { isId } from '../../domain/caller.ts';
+import { printable } from '../../domain/printable.ts';
 import { counted, shownTime } from '../../domain/shown.ts';
 import { CommandError } from '../../process/failure.ts';
 import { type ReadLogOptions, readLog } from '../../replay/input/read-log.ts';
-import { coverageNotes, leftOutNotes } from '../../replay/notes.ts';
+import { brokenFiles, coverageNotes, leftOutNotes } from '../../replay/notes.ts';
 import { replayedRows } from '../../replay/payers.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
 import type { LimitsText } from '../../replay/suggest/limits-yaml.ts';
-import { type Aim, suggestLimits } from '../../replay/suggest/search.ts';
+import { type Aim, type Suggestion, suggestLimits } from '../../replay/suggest/search.ts';
 import type { Candidate } from './candidate.ts';
 import { unreadProblem } from './input.ts';
 
+/** Characters of an id in a remark. */
+const MOST_SHOWN = 80;
+
 /** Reads a log, and returns the smallest limits found that refuse at most a share of each bucket's requests, with what they are based on. */
 export async function suggestedLimits(
-  log: ReadLogOptions,
+  log: ReadLogOptions & { readonly isForeign: boolean },
   { limits: base, limitsName: baseName, operations = [] }: Candidate,
   retries: Retries,
   { mostRefused, confidence }: Aim,
@@ -27,7 +32,7 @@ export async function suggestedLimits(
     if (unread !== undefined) throw new CommandError(unread);
   }
   const costliest = costliestByRow(operations, base.rows);
-  const suggestion = suggestLimits(demand, {
+  const whole = suggestLimits(demand, {
     mostRefused,
     confidence,
     leastLimit: ({ name }) => costliest.get(name)?.cost ?? 1,
@@ -38,14 +43,17 @@ export async function suggestedLimits(
   if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
   demand.spool.close();
   const rows = replayedRows(base.rows);
+  const { suggestion, remark } = log.isForeign ? withoutOtherIds(whole) : { suggestion: whole, remark: [] };
   const remarks = [
     `Suggested by weir replay from ${sources.map(({ name }) => name).join(', ')}${periodText(demand)}.`,
     ...(signal.aborted
       ? ['The reading was interrupted: these limits cover only the part of the log up to there.']
       : []),
+    ...brokenFiles(tally),
     ...(tally.unreadable > 0 ? [`${counted(tally.unreadable, 'line')} could not be read.`] : []),
     ...refusalRemark(demand, retries),
     ...coverageNotes(demand, rows, 'these limits may be too low'),
+    ...remark,
     ...leftOutNotes(base.rows.filter((row) => !rows.includes(row))),
   ];
   const { requests } = demand;
@@ -65,4 +73,22 @@ function refusalRemark({ refusedInLog }: Demand, retries: Retries): readonly str
       ? 'count as requests of their own, so the limits may be higher than clients need (--retries drop)'
       : 'are left out, as each is assumed to have been sent again later';
   return [`The ${counted(refusedInLog, 'request')} that the log shows as refused ${treatment}.`];
+}
+
+/** Leaves out owners that a limits file cannot name. */
+function withoutOtherIds(whole: Suggestion): { readonly suggestion: Suggestion; readonly remark: string[] } {
+  const limits = whole.limits.filter(({ stats }) => isId(stats.id));
+  const others = new Set(whole.limits.map(({ stats }) => stats.id).filter((id) => !isId(id)));
+  const [first] = others;
+  const remark =
+    first === undefined
+      ? []
+      : [
+          `No limits for ${counted(others.size, 'owner')} that a limits file cannot name, such as ${shownId(first)}: ids there are printable ASCII without spaces, at most 256 characters.`,
+        ];
+  return { suggestion: { ...whole, limits }, remark };
+}
+
+function shownId(id: string): string {
+  return printable(JSON.stringify(id)).slice(0, MOST_SHOWN);
 }

@@ -123,7 +123,7 @@ function line(setting: string, comment: string): string {
 
 /** A further limit, as the limits file has it. */
 function rowText(
-  { name, scope, counts, windowSeconds, period, selection }: LimitRow,
+  { name, scope, counts, windowSeconds, period, selection, durable }: LimitRow,
   { defaults }: Limits,
 ): string {
   const { limit = 'none', shadow = false } = defaults[name] ?? {};
@@ -131,6 +131,7 @@ function rowText(
   if (period !== undefined) parts.push(...periodParts(period));
   else if (windowSeconds > 0) parts.push(`window: ${writtenDuration(windowSeconds)}`);
   for (const [key, value] of Object.entries(selection)) parts.push(`${key}: ${JSON.stringify(value)}`);
+  if (durable === false) parts.push('durable: false');
   return `{ ${parts.join(', ')}${shadow ? ', shadow: true' : ''} }`;
 }
 
