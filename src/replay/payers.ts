@@ -46,6 +46,8 @@ export class PayerBook {
         {
           readonly caller: Caller | PublicClient;
           readonly byOperation: Map<Operation, MeasuredPayer>;
+          /** Of requests that are charged to some limits alone, by their names. */
+          readonly bySome: Map<string, Map<Operation, MeasuredPayer>>;
         }
       >
     >
@@ -77,13 +79,15 @@ export class PayerBook {
       payers.caller.organization !== organization ||
       payers.caller.plan !== entry.plan
     ) {
-      payers = { caller: this.#callerOf(entry, organization), byOperation: new Map() };
+      payers = { caller: this.#callerOf(entry, organization), byOperation: new Map(), bySome: new Map() };
       map.set(id, payers);
     }
-    let payer = payers.byOperation.get(operation);
+    const { onlyLimits } = entry;
+    const byOperation = onlyLimits === undefined ? payers.byOperation : someOf(payers.bySome, onlyLimits);
+    let payer = byOperation.get(operation);
     if (payer === undefined) {
-      payer = this.#createPayer(payers.caller, operation);
-      payers.byOperation.set(operation, payer);
+      payer = this.#createPayer(payers.caller, operation, onlyLimits);
+      byOperation.set(operation, payer);
     }
     return payer;
   }
@@ -94,10 +98,15 @@ export class PayerBook {
     return isOfBoth ? `${account}\n${principal}` : payingId(entry);
   }
 
-  #createPayer(caller: Caller | PublicClient, operation: Operation): MeasuredPayer {
+  #createPayer(
+    caller: Caller | PublicClient,
+    operation: Operation,
+    onlyLimits: LogEntry['onlyLimits'],
+  ): MeasuredPayer {
     this.operations.add(operation);
     const buckets = this.#limits.rows.flatMap((row) => {
-      const owner = isCharged(row, operation) ? scopeNamed(row.scope).ownerOf(caller) : undefined;
+      const isMeant = isCharged(row, operation) && onlyLimits?.includes(row.name) !== false;
+      const owner = isMeant ? scopeNamed(row.scope).ownerOf(caller) : undefined;
       return owner === undefined ? [] : [this.#statsOf(row, owner, caller)];
     });
     return { caller, operation, buckets, due: undefined, measured: [] };
@@ -142,6 +151,13 @@ export class PayerBook {
     if (known === undefined) this.#tagsOfPersons.set(id, hashTag);
     return known ?? hashTag;
   }
+}
+
+function someOf<T>(bySome: Map<string, Map<Operation, T>>, names: readonly string[]): Map<Operation, T> {
+  const key = names.join();
+  const known = bySome.get(key) ?? new Map<Operation, T>();
+  bySome.set(key, known);
+  return known;
 }
 
 function payingId({ operation, account, principal, address = '' }: LogEntry): string {

@@ -5,10 +5,11 @@
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { LimitRow } from '../domain/limits/rows.ts';
-import { Buckets } from '../stages/buckets/buckets.ts';
+import { Buckets, type PayerBuckets } from '../stages/buckets/buckets.ts';
+import { onlyThose } from '../stages/buckets/rate-limit-fields.ts';
 import type { Operation } from '../stages/request-context.ts';
 import { MemoryStore } from '../store/memory-store.ts';
-import { type BucketState, costIn } from '../store/store.ts';
+import { type BucketState, type Charge, costIn } from '../store/store.ts';
 import type { LogEntry } from './input/entry.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
@@ -59,6 +60,7 @@ export class Replay {
   readonly #store: MemoryStore;
   readonly #waiting = new RetryQueue<{ readonly entry: LogEntry; readonly tries: number }>();
   #nowUs = Number.NEGATIVE_INFINITY;
+  #settled = 0;
 
   /** @param hasSeries whether each bucket is recorded over time, for charts */
   constructor(limits: Limits, retries: Retries, hasSeries: boolean) {
@@ -132,25 +134,41 @@ export class Replay {
 
   #charge(entry: LogEntry, tries: number): boolean {
     const payer = this.#book.payerOf(entry);
-    const { caller, operation } = payer;
-    const { cost } = entry;
-    let { due } = payer;
-    if (due === undefined || due.validUntilMs <= this.#nowUs / 1000) {
-      due = this.#buckets.bucketsFor(caller, operation);
-      bindLimits(payer, due);
-    }
+    const { cost, reserved = cost } = entry;
+    const due = this.#dueFor(payer, entry);
     for (const stats of payer.buckets) {
       stats.ask(cost, this.#nowUs);
       if (tries === 1) stats.logged += 1;
     }
     if (due.buckets.length === 0) return true;
-    const decision = this.#store.charge({ buckets: due.buckets, cost });
+    const charge = { buckets: due.buckets, cost: reserved };
+    const decision = this.#store.charge(charge);
     if (decision.outcome === 'uncounted') throw new Error(`the store did not count: ${decision.reason}`);
     noteShadows(payer, decision.buckets);
-    if (decision.outcome === 'admitted') return true;
-    const waitUs = this.#noteRefused(payer, decision.buckets, cost);
+    if (decision.outcome === 'admitted') {
+      if (reserved < cost) this.#settle(charge, cost);
+      return true;
+    }
+    const waitUs = this.#noteRefused(payer, decision.buckets, reserved);
     if (this.#retries === 'after') this.#retryLater(entry, tries, waitUs);
     return false;
+  }
+
+  /** The buckets to charge, with the limits in force. */
+  #dueFor(payer: MeasuredPayer, { onlyLimits }: LogEntry): PayerBuckets {
+    const { due: known, caller, operation } = payer;
+    if (known !== undefined && known.validUntilMs > this.#nowUs / 1000) return known;
+    const all = this.#buckets.bucketsFor(caller, operation);
+    const due = onlyLimits === undefined ? all : onlyThose(all, ({ name }) => onlyLimits.includes(name));
+    bindLimits(payer, due);
+    return due;
+  }
+
+  /** Adds what a request has cost beyond its reservation, above the limit if it must be, as the gateway does. */
+  #settle(charge: Charge, cost: number): void {
+    this.#settled += 1;
+    const chargedAtUs = this.#nowUs;
+    this.#store.settle({ charge, chargedAtUs, cost, refundsRequests: false, id: String(this.#settled) });
   }
 
   /** Counts the refusal for the bucket with the longest wait, as in a 429. @returns that wait */

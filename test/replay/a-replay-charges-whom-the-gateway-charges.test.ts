@@ -77,3 +77,24 @@ it('a refusal counts for the bucket that the log names, and is noted if it is no
     'The log has refusals by what is not replayed: blocked (1), in-flight (2). Here they are requests like any other, and may be admitted.',
   );
 });
+
+it('what a program asked for costs what the program named, from the limits that it chose', async () => {
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': { get: { 'x-weir': { cost: 2 }, responses: { 200: { description: 'ok' } } } } },
+  };
+  const { operations } = await writeFiles({ operations: JSON.stringify(document) });
+  const requests = [
+    { atMs: 0, more: { decision: 'decide', cost: 1 } },
+    { atMs: 1, more: { decision: 'decide', cost: 7, namedCost: true } },
+    { atMs: 2, more: { decision: 'decide', cost: 50, namedCost: true, limits: ['minute'] } },
+  ];
+  const limits = 'limits: { minute: { per: account, points: 100, window: 1m } }';
+  for (const flags of [[], ['--operations', operations]]) {
+    const result = await replayed(requests, limits, ...flags);
+    const own = flags.length === 0 ? 1 : 2;
+    expect(bucketOf(result, 'account-read', 'acct_1')).toMatchObject({ requests: 2, points: own + 7 });
+    expect(bucketOf(result, 'minute', 'acct_1')).toMatchObject({ requests: 3, points: own + 57 });
+  }
+});

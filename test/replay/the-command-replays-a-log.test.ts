@@ -176,6 +176,37 @@ it('a settled request spends what it has cost in the end, and a refunded one not
   expect(result.buckets[0]).toMatchObject({ points: 5, requests: 2, fullestWindow: 5 });
 });
 
+it('a request that cost more than it reserved needs room for its reservation, and adds the rest above the limit', async () => {
+  const requests = [
+    { atMs: 0, more: { cost: 2, settled: 50 } },
+    { atMs: 500 },
+    { atMs: 1_500, more: { cost: 2, settled: 4 } },
+    { atMs: 1_501 },
+    { atMs: 1_502 },
+  ];
+  const { log } = await writeFiles({ log: logText(requests) });
+  const result = await replayed([log]);
+  expect(result.refused.after).toBe(2);
+  expect(result.buckets[0]).toMatchObject({ points: 57, fullestWindow: 51 });
+  expect(result.notes.join()).not.toContain('does not load');
+});
+
+it('with a document that reads costs from responses, a cost of 0 is free', async () => {
+  const extension = { cost: 5, settle: { header: 'x-cost' } };
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': { get: { 'x-weir': extension, responses: { 200: { description: 'ok' } } } } },
+  };
+  const lines = [{ settled: 0 }, { settled: 0, status: 503 }, { settled: 1 }];
+  const { log, operations } = await writeFiles({
+    log: logText(lines.map((more, index) => ({ atMs: index * 10_000, more }))),
+    operations: JSON.stringify(document),
+  });
+  // The failure may have been refunded by the settings of that time, which this document does not have.
+  expect((await replayed([log], { operations })).buckets[0]).toMatchObject({ points: 6, requests: 2 });
+});
+
 it('a decision that a program has held spends what the line of its end says', async () => {
   const lines = [
     { cost: 4_000, heldMs: 60_000 },

@@ -61,7 +61,7 @@ export class AccessLog {
     const chargedAt = chargedAtMember(context, nowMs, wallMs);
     let line = `${this.#beginningAt(wallMs)}${escaped(requestId)}","traceId":"${traceIdOf(traceparent)}`;
     line += `","clientAddress":"${escaped(clientAddress)}","method":"${escaped(method)}"`;
-    if (protocol !== undefined) line += `,"decision":"${protocol}"`;
+    if (protocol !== undefined) line += `,"decision":"${protocol}"${askedMembers(context)}`;
     line += requestMembers(context) + chargedAt + chargeMembers(context);
     line += `,"status":${status}${upstreamMembers(context)},"totalMs":${msText(totalMs)},"msg":"request"}\n`;
     this.#output.write(line);
@@ -74,6 +74,15 @@ export class AccessLog {
     }
     return this.#beginning;
   }
+}
+
+/** What a program named itself. */
+function askedMembers({ operation, source: { askedCost, askedLimits } }: RequestContext): string {
+  if (operation === undefined) return '';
+  const named = askedCost === undefined ? '' : ',"namedCost":true';
+  return askedLimits === undefined
+    ? named
+    : `${named},"limits":${printableJson(JSON.stringify(askedLimits))}`;
 }
 
 const ACCESS_MEMBERS = { caller: '', person: ',"personOnly":true', public: ',"public":true' } as const;

@@ -13,6 +13,10 @@ export interface LogEntry {
   readonly operation: Operation;
   /** Points. */
   readonly cost: number;
+  /** The points that had to have room, where the request has cost more in the end. */
+  readonly reserved?: number | undefined;
+  /** The names of the limits to charge instead of all, which a program chose. */
+  readonly onlyLimits?: readonly string[] | undefined;
   /** Empty for a public operation. */
   readonly account: string;
   /** The Organization that is charged as well, if any. */

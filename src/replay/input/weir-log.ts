@@ -54,7 +54,7 @@ function parsed(line: string): LogFields | undefined {
 }
 
 type CostReading =
-  | { readonly operation: Operation; readonly cost: number }
+  | { readonly operation: Operation; readonly cost: number; readonly reserved?: number | undefined }
   | (Unreadable & { readonly skipped?: Skipped });
 
 function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
@@ -62,15 +62,18 @@ function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
   // What the request has cost in the end.
   const cost = settled ?? record.cost;
   if (settled === 0) return REFUNDED;
-  if (typeof cost !== 'number' || !Number.isInteger(cost) || cost < 1 || cost > MAX_POINTS) {
-    return { problem: 'has no valid "cost"' };
-  }
+  if (!isCost(cost)) return { problem: 'has no valid "cost"' };
   // Older versions of Weir did not log the kind.
   const known = kind ?? KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   if (known !== 'read' && known !== 'write') return { problem: 'has no "kind"' };
   const access = personOnly === true ? 'person' : isPublic === true ? 'public' : 'caller';
   const id = typeof operation === 'string' ? operation : '';
-  return { operation: logged.of(id, known, access), cost };
+  const reserved = isCost(record.cost) && record.cost < cost ? record.cost : undefined;
+  return { operation: logged.of(id, known, access), cost, reserved };
+}
+
+function isCost(cost: unknown): cost is number {
+  return typeof cost === 'number' && Number.isInteger(cost) && cost >= 1 && cost <= MAX_POINTS;
 }
 
 const REFUNDED: CostReading = { problem: 'was refunded', skipped: 'uncharged' };
@@ -83,25 +86,28 @@ function newCost(record: LogFields, findOperation: OperationFinder): CostReading
   if (operation === undefined) return { problem: 'is not charged', skipped: 'uncharged' };
   const { settlement } = operation;
   if (settlement !== undefined && isRefunded(settlement, Number(status))) return REFUNDED;
+  const reserved = reservedCost(operation, record);
+  const rule = settlement?.settle;
+  const keepsReservation = rule?.kind === 'most' && rule.keepsReservation;
+  // The response stated a cost of 0. After a failure, it may have been refunded.
+  if (rule !== undefined && !keepsReservation && settled === 0 && Number(status) < 400) return REFUNDED;
   // The operation's own cost is only what it would reserve.
-  const isKnown = settlement?.settle !== undefined && typeof settled === 'number' && settled > 0;
-  const reserved = reservedCost(operation, record.cost);
-  if (!isKnown) return { operation, cost: reserved };
-  const keepsReservation = settlement.settle?.kind === 'most' && settlement.settle.keepsReservation;
-  return { operation, cost: keepsReservation ? Math.max(settled, reserved) : settled };
+  if (rule === undefined || !isCost(settled)) return { operation, cost: reserved };
+  const cost = keepsReservation ? Math.max(settled, reserved) : settled;
+  return { operation, cost, reserved: reserved < cost ? reserved : undefined };
 }
 
-/** A log has no bodies: what a request had reserved by its body is taken from its line. */
-function reservedCost({ settlement, cost }: Operation, logged: unknown): number {
-  const isLogged = typeof logged === 'number' && Number.isInteger(logged) && logged >= 1;
-  if (settlement?.reserve === undefined || !isLogged) return cost;
-  return Math.min(logged, settlement.reserve.most);
+/** A log has no bodies: what a request had reserved by its body, or what a program named, is taken from its line. */
+function reservedCost({ settlement, cost }: Operation, { cost: logged, namedCost }: LogFields): number {
+  if (!isCost(logged)) return cost;
+  if (namedCost === true) return logged;
+  return settlement?.reserve === undefined ? cost : Math.min(logged, settlement.reserve.most);
 }
 
 function entryOf(record: LogFields, read: CostReading): LogEntry | Skipped | Unreadable {
   if (!('operation' in read)) return read.skipped ?? read;
-  const { operation, cost } = read;
-  const { time, outcome, bucket } = record;
+  const { operation, cost, reserved } = read;
+  const { time, outcome, bucket, limits } = record;
   if (typeof time !== 'number' || !isLogTime(time * 1000)) return { problem: 'has no "time"' };
   const payer = operation.access === 'public' ? addressOf(record) : callerOf(record);
   if (typeof payer === 'string' || 'problem' in payer) return payer;
@@ -110,6 +116,8 @@ function entryOf(record: LogFields, read: CostReading): LogEntry | Skipped | Unr
     loggedUs: time * 1000,
     operation,
     cost,
+    reserved,
+    ...(Array.isArray(limits) && { onlyLimits: limits.map(String) }),
     ...payer,
     wasRefused: outcome === 'denied',
     wasUncounted: outcome === 'uncounted',

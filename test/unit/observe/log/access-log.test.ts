@@ -187,3 +187,21 @@ test('no line is written if the level excludes info', () => {
   );
   expect(lines).toEqual([]);
 });
+
+test('a line says what a program named itself: the cost, and the limits', () => {
+  const operation = { id: 'listThings', kind: 'read', access: 'caller', cost: 7, listed: true } as const;
+  const line = (source: object) => {
+    const request = requestWith({ requestId: 'r1' });
+    Object.assign(request, { protocol: 'decide', operation, source: { ...source, field: () => undefined } });
+    return written(() => accessLog.write(request, 200, 1));
+  };
+  expect(line({ askedCost: 7, askedLimits: ['jobs'] })).toMatchObject({
+    decision: 'decide',
+    cost: 7,
+    namedCost: true,
+    limits: ['jobs'],
+  });
+  const plain = line({});
+  expect(plain).not.toHaveProperty('namedCost');
+  expect(plain).not.toHaveProperty('limits');
+});
