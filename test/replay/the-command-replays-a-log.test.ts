@@ -176,6 +176,28 @@ it('a settled request spends what it has cost in the end, and a refunded one not
   expect(result.buckets[0]).toMatchObject({ points: 5, requests: 2, fullestWindow: 5 });
 });
 
+it('a request that was free spends what its operation costs in another document', async () => {
+  const priced = (operation: object) => ({
+    get: { 'x-weir': operation, responses: { 200: { description: 'ok' } } },
+  });
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': priced({ cost: 3, public: true }), '/v3/reports': priced({ cost: 3 }) },
+  };
+  const free = { outcome: 'free', clientAddress: '203.0.113.9' };
+  const text = logText([
+    { atMs: 0, more: free },
+    { atMs: 1, more: { ...free, path: '/v3/reports', account: undefined, principal: undefined } },
+    { atMs: 2, more: { ...free, method: 'OPTIONS' } },
+  ]);
+  const { log, operations } = await writeFiles({ log: text, operations: JSON.stringify(document) });
+  expect(await replayed([log])).toMatchObject({ requests: 0, uncharged: 3 });
+  const result = await replayed([log], { operations });
+  expect(result).toMatchObject({ requests: 1, uncharged: 1, withoutAccount: 1, unreadable: 0 });
+  expect(result.buckets).toMatchObject([{ bucket: 'address-read', id: '203.0.113.9', points: 3 }]);
+});
+
 it('a request that cost more than it reserved needs room for its reservation, and adds the rest above the limit', async () => {
   const requests = [
     { atMs: 0, more: { cost: 2, settled: 50 } },

@@ -40,8 +40,9 @@ function readRequest(
   logged: LoggedOperations,
 ): LogEntry | Skipped | Unreadable {
   const { outcome } = record;
-  if (outcome === 'refused' || outcome === 'free') return 'uncharged';
-  if (outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
+  // What was free may have a cost in another document.
+  if (outcome === 'refused' || (outcome === 'free' && findOperation === undefined)) return 'uncharged';
+  if (outcome !== 'free' && outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
     return { problem: 'has no "outcome" of a request' };
   }
   const read = findOperation === undefined ? loggedCost(record, logged) : newCost(record, findOperation);
@@ -132,9 +133,10 @@ function callerOf({
   organizationLimit,
   plan,
   address,
+  outcome,
 }: LogFields): PayerMembers | Skipped | Unreadable {
   // The operation was public when the line was written.
-  if (account === undefined && typeof address === 'string') return 'anonymous';
+  if (account === undefined && (typeof address === 'string' || outcome === 'free')) return 'anonymous';
   if (typeof account !== 'string' || typeof principal !== 'string') {
     return { problem: 'has no "account" and "principal"' };
   }
@@ -143,8 +145,9 @@ function callerOf({
   return { account, organization: isCharged ? organization : undefined, principal, ...named };
 }
 
-/** Lines of operations that were not public then have no address. */
-function addressOf({ address }: LogFields): PayerMembers | Skipped {
+/** Lines of operations that were not public then have no address. A free operation has only the client's. */
+function addressOf({ address: charged, outcome, clientAddress }: LogFields): PayerMembers | Skipped {
+  const address = outcome === 'free' ? clientAddress : charged;
   if (typeof address !== 'string') return 'anonymous';
   const network = networkOf(address) ?? address;
   return { account: '', organization: undefined, principal: '', address: network };
