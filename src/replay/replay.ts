@@ -9,7 +9,7 @@ import { Buckets, type PayerBuckets } from '../stages/buckets/buckets.ts';
 import { onlyThose } from '../stages/buckets/rate-limit-fields.ts';
 import type { Operation } from '../stages/request-context.ts';
 import { MemoryStore } from '../store/memory-store.ts';
-import { type BucketState, type Charge, costIn } from '../store/store.ts';
+import { type BucketCharge, type BucketState, costIn, type Decision } from '../store/store.ts';
 import type { LogEntry } from './input/entry.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
@@ -30,6 +30,34 @@ export const MOST_TRIES = 4;
 const TOTAL_BINS = 240;
 
 const TOTAL_COLUMNS = { requests: 'sum', refusedBefore: 'sum', refusedAfter: 'sum' } as const;
+
+/** Charges requests of a log to a store whose clock is the log's. */
+export class Charger {
+  readonly #nowUs: () => number;
+  readonly #store: MemoryStore;
+  #settled = 0;
+
+  constructor(nowUs: () => number) {
+    this.#nowUs = nowUs;
+    this.#store = new MemoryStore(nowUs);
+  }
+
+  /** What a request has cost beyond its reservation is added at once, above the limit if it must be. */
+  charge(buckets: readonly BucketCharge[], cost: number, reserved: number): Decision {
+    const decision = this.#store.charge({ buckets, cost: reserved });
+    if (decision.outcome === 'admitted' && reserved < cost) {
+      this.#settled += 1;
+      const id = String(this.#settled);
+      // A shadow limit that had no room has not counted the request.
+      const counted = buckets.filter(
+        ({ shadow }, index) => !shadow || decision.buckets[index]?.retryAfterUs === 0,
+      );
+      const settled = { buckets: counted, cost: reserved };
+      this.#store.settle({ charge: settled, chargedAtUs: this.#nowUs(), cost, refundsRequests: false, id });
+    }
+    return decision;
+  }
+}
 
 export class Replay {
   requests = 0;
@@ -57,10 +85,9 @@ export class Replay {
   readonly #retries: Retries;
   readonly #book: PayerBook;
   readonly #buckets: Buckets;
-  readonly #store: MemoryStore;
+  readonly #charger: Charger;
   readonly #waiting = new RetryQueue<{ readonly entry: LogEntry; readonly tries: number }>();
   #nowUs = Number.NEGATIVE_INFINITY;
-  #settled = 0;
 
   /** @param hasSeries whether each bucket is recorded over time, for charts */
   constructor(limits: Limits, retries: Retries, hasSeries: boolean) {
@@ -70,7 +97,7 @@ export class Replay {
     this.#retries = retries;
     this.#book = new PayerBook(this.limits, hasSeries);
     this.#buckets = new Buckets('replay', this.limits, () => this.#nowUs / 1000);
-    this.#store = new MemoryStore(() => this.#nowUs);
+    this.#charger = new Charger(() => this.#nowUs);
   }
 
   /** The operations that the log has requests for. */
@@ -141,14 +168,10 @@ export class Replay {
       if (tries === 1) stats.logged += 1;
     }
     if (due.buckets.length === 0) return true;
-    const charge = { buckets: due.buckets, cost: reserved };
-    const decision = this.#store.charge(charge);
+    const decision = this.#charger.charge(due.buckets, cost, reserved);
     if (decision.outcome === 'uncounted') throw new Error(`the store did not count: ${decision.reason}`);
     noteShadows(payer, decision.buckets);
-    if (decision.outcome === 'admitted') {
-      if (reserved < cost) this.#settle(charge, cost);
-      return true;
-    }
+    if (decision.outcome === 'admitted') return true;
     const waitUs = this.#noteRefused(payer, decision.buckets, reserved);
     if (this.#retries === 'after') this.#retryLater(entry, tries, waitUs);
     return false;
@@ -162,13 +185,6 @@ export class Replay {
     const due = onlyLimits === undefined ? all : onlyThose(all, ({ name }) => onlyLimits.includes(name));
     bindLimits(payer, due);
     return due;
-  }
-
-  /** Adds what a request has cost beyond its reservation, above the limit if it must be, as the gateway does. */
-  #settle(charge: Charge, cost: number): void {
-    this.#settled += 1;
-    const chargedAtUs = this.#nowUs;
-    this.#store.settle({ charge, chargedAtUs, cost, refundsRequests: false, id: String(this.#settled) });
   }
 
   /** Counts the refusal for the bucket with the longest wait, as in a 429. @returns that wait */

@@ -189,3 +189,13 @@ it('an Account that a limits file cannot name does not spoil the suggestion, and
   expect([...suggested.accounts.keys()]).toEqual(['acct_1']);
   expect(suggested.rows.find(({ name }) => name === 'hourly')?.durable).toBe(false);
 });
+
+it('a suggestion needs room for what requests reserved, not for what they cost in the end', async () => {
+  const settled = Array.from({ length: 20 }, (_, index) => ({
+    atMs: index * 10_000,
+    more: { cost: 3, settled: 400 },
+  }));
+  const { log } = await writeFiles({ log: logText(settled) });
+  const { stdout } = await runReplayCommand(log, '--suggest', '0%');
+  expect(parseLimits(stdout, 'suggested.yaml').accounts.get('acct_1')?.limits['account-read']?.limit).toBe(3);
+});

@@ -31,7 +31,7 @@ export class Demand {
     return this.#book.stats;
   }
 
-  /** The most expensive request of a bucket, by the bucket's number. */
+  /** The points that the most expensive request of a bucket needs room for, by the bucket's number. */
   largestCost(bucket: number): number {
     return this.#largestCosts[bucket] ?? 1;
   }
@@ -39,27 +39,27 @@ export class Demand {
   take(entry: LogEntry): void {
     if (entry.wasRefused) this.refusedInLog += 1;
     if (entry.wasRefused && this.#retries !== 'none') return;
-    const { cost } = entry;
+    const { cost, reserved = cost } = entry;
     this.#nowUs = Math.max(this.#nowUs, entry.atUs);
     this.fromUs ??= this.#nowUs;
     this.toUs = this.#nowUs;
     this.requests += 1;
-    const buckets = this.#book.payerOf(entry).buckets.map((stats) => this.#ask(stats, cost));
-    this.spool.write({ atUs: this.#nowUs, cost, buckets });
+    const buckets = this.#book.payerOf(entry).buckets.map((stats) => this.#ask(stats, cost, reserved));
+    this.spool.write({ atUs: this.#nowUs, cost, reserved, buckets });
   }
 
   end(): void {
     for (const stats of this.buckets) stats.end();
   }
 
-  #ask(stats: BucketStats, cost: number): number {
+  #ask(stats: BucketStats, cost: number, reserved: number): number {
     let number = this.#numbers.get(stats);
     if (number === undefined) {
       number = this.#numbers.size;
       this.#numbers.set(stats, number);
     }
     stats.ask(cost, this.#nowUs);
-    const most = Math.max(this.#largestCosts[number] ?? 0, costIn(stats.row, cost));
+    const most = Math.max(this.#largestCosts[number] ?? 0, costIn(stats.row, reserved));
     this.#largestCosts[number] = most;
     return number;
   }
@@ -69,11 +69,13 @@ export class Demand {
 interface SpooledRequest {
   readonly atUs: number;
   readonly cost: number;
+  /** The points that had to have room; less than the cost where it was settled for more. */
+  readonly reserved: number;
   readonly buckets: readonly number[];
 }
 
-/** Time, cost and number of buckets, before the numbers of the buckets. */
-const HEAD = 3;
+/** Time, cost, reservation and number of buckets, before the numbers of the buckets. */
+const HEAD = 4;
 
 const NUMBERS_PER_CHUNK = 131_072;
 
@@ -92,9 +94,9 @@ class Spool {
     rmSync(folder, { recursive: true });
   }
 
-  write({ atUs, cost, buckets }: SpooledRequest): void {
+  write({ atUs, cost, reserved, buckets }: SpooledRequest): void {
     if (this.#filled + HEAD + buckets.length > this.#chunk.length) this.#flush();
-    this.#chunk.set([atUs, cost, buckets.length, ...buckets], this.#filled);
+    this.#chunk.set([atUs, cost, reserved, buckets.length, ...buckets], this.#filled);
     this.#filled += HEAD + buckets.length;
   }
 
@@ -117,9 +119,9 @@ class Spool {
 
   /** @returns where the next request begins */
   #readOne(at: number, use: (request: SpooledRequest) => void): number {
-    const [atUs = 0, cost = 0, count = 0] = this.#chunk.subarray(at, at + HEAD);
+    const [atUs = 0, cost = 0, reserved = 0, count = 0] = this.#chunk.subarray(at, at + HEAD);
     const next = at + HEAD + count;
-    use({ atUs, cost, buckets: [...this.#chunk.subarray(at + HEAD, next)] });
+    use({ atUs, cost, reserved, buckets: [...this.#chunk.subarray(at + HEAD, next)] });
     return next;
   }
 

@@ -1,7 +1,7 @@
 import { calendarOf } from '../../domain/limits/calendar.ts';
-import { MemoryStore } from '../../store/memory-store.ts';
 import type { BucketCharge } from '../../store/store.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
+import { Charger } from '../replay.ts';
 import { confidenceFrom, DayTally, daysOf, daysToKeep, type LogDays } from './days.ts';
 import type { Demand } from './demand.ts';
 
@@ -87,21 +87,21 @@ function startSearch(stats: BucketStats, least: number, mostRefused: number, log
 
 function tryLimits(demand: Demand, searches: readonly Search[]): void {
   let nowUs = 0;
-  const store = new MemoryStore(() => nowUs);
+  const charger = new Charger(() => nowUs);
   const trials = searches.map(({ stats, trial }, number) => {
     return trial === undefined ? undefined : [bucketOf(stats, number, trial)];
   });
-  const charge = (number: number, cost: number) => {
+  const charge = (number: number, cost: number, reserved: number) => {
     const search = searches[number];
     const buckets = trials[number];
     if (search === undefined || buckets === undefined) return;
-    const isRefused = store.charge({ buckets, cost }).outcome === 'denied';
+    const isRefused = charger.charge(buckets, cost, reserved).outcome === 'denied';
     if (isRefused) search.refusedInTrial += 1;
     search.tally.count(nowUs, isRefused);
   };
-  demand.spool.forEach(({ atUs, cost, buckets }) => {
+  demand.spool.forEach(({ atUs, cost, reserved, buckets }) => {
     nowUs = atUs;
-    for (const bucket of buckets) charge(bucket, cost);
+    for (const bucket of buckets) charge(bucket, cost, reserved);
   });
 }
 
@@ -140,12 +140,12 @@ function refusedTogether(
 ): number {
   let nowUs = 0;
   let refused = 0;
-  const store = new MemoryStore(() => nowUs);
+  const charger = new Charger(() => nowUs);
   const charges = limits.map(({ stats, limit }, number) => bucketOf(stats, number, limit));
-  demand.spool.forEach(({ atUs, cost, buckets: numbers }) => {
+  demand.spool.forEach(({ atUs, cost, reserved, buckets: numbers }) => {
     nowUs = atUs;
     const buckets = numbers.flatMap((number) => charges[number] ?? []);
-    if (store.charge({ buckets, cost }).outcome === 'denied') refused += 1;
+    if (charger.charge(buckets, cost, reserved).outcome === 'denied') refused += 1;
   });
   return refused;
 }
