@@ -77,6 +77,12 @@ export class ClientConnections {
     for (const { socket } of this.#open.values()) socket.destroy();
   }
 
+  /** Resolves when every connection has closed and its request has ended, which is a little later than Node's server has closed. */
+  async closed(): Promise<void> {
+    const sockets = [...this.#open.keys()];
+    await Promise.all(sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+  }
+
   #shake(socket: Socket): void {
     if (!this.#makeRoom(socket)) return;
     const peer = peerOf(socket);

@@ -127,6 +127,7 @@ export async function closeWithin({ app, connections }: ClientServer, graceMs: n
   const sweep = setInterval(() => connections.closeIdle(), SWEEP_MS);
   const breakOff = setTimeout(() => connections.closeAll(), graceMs);
   await app.close();
+  await connections.closed();
   clearInterval(sweep);
   clearTimeout(breakOff);
 }

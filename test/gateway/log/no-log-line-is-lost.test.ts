@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
+import { connectRaw } from '../../fixtures/raw.ts';
+import { HANDSHAKE, startTunnelUpstream } from '../../fixtures/tunnels.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 import { startWeir } from '../../fixtures/weir-process.ts';
 
@@ -75,4 +77,36 @@ it('every line is there as well when a second signal ends the process at once', 
   agent.destroy();
   const text = weir.lines.join('\n');
   for (let count = 0; count < 20; count++) expect(text).toContain(`before-${count}"`);
+});
+
+it('a request and a WebSocket that outlive the grace have their lines, which blame no upstream', async () => {
+  const silent = await startTunnelUpstream(() => {});
+  const settings = {
+    log: { level: 'info', access: true },
+    shutdown: { drainDelaySeconds: 0, graceSeconds: 1 },
+  };
+  const weir = await startWeir({ upstreamUrl: silent.url, limits: PLENTY, settings });
+  const send = async (id: string, fields: readonly string[]) => {
+    const lines = [
+      'GET /v3/things HTTP/1.1',
+      ...fields,
+      'Authorization: Bearer service',
+      `X-Request-Id: ${id}`,
+    ];
+    (await connectRaw(weir.url)).on('error', () => {}).write(`${lines.join('\r\n')}\r\n\r\n`);
+  };
+  await send('plain', ['Host: weir']);
+  await send('tunnel', HANDSHAKE);
+  await expect.poll(() => [silent.seen.length, silent.open()]).toEqual([1, 1]);
+  const ended = once(weir.process, 'close');
+  weir.process.kill('SIGTERM');
+  await ended;
+  const lines = weir.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  const of = (id: string) => lines.filter(({ requestId }) => requestId === id);
+  expect(of('plain')).toMatchObject([{ outcome: 'admitted', status: 0 }]);
+  expect(of('tunnel')).toMatchObject([{ outcome: 'admitted', status: 101 }]);
+  expect(
+    [...of('plain'), ...of('tunnel')].filter(({ upstreamError }) => upstreamError !== undefined),
+  ).toEqual([]);
+  await silent.close();
 });
