@@ -1,7 +1,7 @@
 /** What a failure of the upstream means: which words the client gets, and whether another try is safe. */
 import { Refusal } from '../../domain/problems.ts';
-import type { Repeat, UpstreamRequest } from '../../http/client/request.ts';
-import { BODY_TIMEOUT, CONNECT_TIMEOUT, HEADERS_TIMEOUT } from '../../http/message/errors.ts';
+import type { Repeat, Transfer, UpstreamRequest } from '../../http/client/request.ts';
+import { ABORTED, BODY_TIMEOUT, CONNECT_TIMEOUT, HEADERS_TIMEOUT } from '../../http/message/errors.ts';
 import { BodyError } from '../../http/message/whole-body.ts';
 
 /** Methods that may be sent twice (RFC 9110 section 9.2.2). */
@@ -27,12 +27,10 @@ const UNREACHABLE: ReadonlySet<string> = new Set([
   CONNECT_TIMEOUT,
 ]);
 
-/** No byte can have been sent. Others, such as ETIMEDOUT, may also end a connection that was open. */
-const UNCONNECTED: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EAI_AGAIN', 'ENOTFOUND', CONNECT_TIMEOUT]);
-
-/** Whether it is certain that the upstream got nothing of the request, because there was no connection. */
-export function isUnsent(error: Error): boolean {
-  return UNCONNECTED.has(codeOf(error));
+/** Whether the upstream is why a request was not sent: there was no connection, and neither did the client leave nor its body break. */
+export function isUnsent(error: Error, transfer: Transfer | undefined): boolean {
+  if (transfer === undefined || transfer.isConnected) return false;
+  return !(error instanceof BodyError) && codeOf(error) !== ABORTED;
 }
 
 /** The message for the client. It omits the cause, which names internal addresses. */

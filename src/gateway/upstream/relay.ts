@@ -228,13 +228,13 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
       return;
     }
     if (codeOf(error) === HEADERS_TIMEOUT) this.#noteLatency(performance.now());
+    if (isUnsent(error, this.#transfer)) refund(this.context, this.#store);
     this.leave();
     this.#fail(error);
   }
 
   #fail(error: Error): void {
     const { context, exchange } = this;
-    if (isUnsent(error)) refund(context, this.#store);
     context.upstreamError = codeOf(error);
     if (error instanceof UpstreamError) context.upstreamErrorDetail = error.message;
     // The status line is already sent: an incomplete body is how the client learns of the failure.

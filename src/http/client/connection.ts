@@ -26,7 +26,7 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
   readonly #writes: SocketWrites;
   readonly #buffer = new ReadBuffer();
   #carried: Carried | undefined;
-  #isConnected = false;
+  isConnected = false;
   #isPaused = false;
   /** Whether it has carried a whole response. */
   #hasServed = false;
@@ -75,7 +75,7 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     } else {
       carried.upload = new Upload(socket, head, body, bodyLength, this);
       // Reading the body makes the client send it: not before somebody is there to take it.
-      if (this.#isConnected) carried.upload.start();
+      if (this.isConnected) carried.upload.start();
     }
   }
 
@@ -145,13 +145,13 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
   }
 
   get #wait(): Wait {
-    if (!this.#isConnected) return 'connection';
+    if (!this.isConnected) return 'connection';
     if (this.#isPaused || this.#carried?.upload?.isWaitingForClient) return 'client';
     return this.#carried?.reader.head === undefined ? 'head' : 'body';
   }
 
   #onConnected(): void {
-    this.#isConnected = true;
+    this.isConnected = true;
     this.#sinceMs = performance.now();
     this.#carried?.upload?.start();
   }

@@ -80,6 +80,8 @@ export interface ResponseHandler extends ResponseReceiver {
 
 /** A request that has a connection. */
 export interface Transfer {
+  /** Whether the connection was established, its TLS handshake included. Before that, nothing of the request is sent. */
+  readonly isConnected: boolean;
   /** Stops reading the response; some chunks may still follow. */
   pause(): void;
   resume(): void;

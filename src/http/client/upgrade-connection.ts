@@ -17,7 +17,7 @@ export class UpgradeConnection implements PooledConnection, Transfer {
   readonly #socket: Socket;
   #request: UpstreamRequest | undefined;
   #reader: ResponseReader | undefined;
-  #isConnected = false;
+  isConnected = false;
   #sinceMs = performance.now();
 
   constructor(pool: Pool, connector: Connector) {
@@ -25,7 +25,7 @@ export class UpgradeConnection implements PooledConnection, Transfer {
     this.#socket = connector.open();
     this.#socket
       .once(connector.readyEvent, () => {
-        this.#isConnected = true;
+        this.isConnected = true;
         this.#sinceMs = performance.now();
       })
       .on('data', this.#onData)
@@ -59,7 +59,7 @@ export class UpgradeConnection implements PooledConnection, Transfer {
     if (this.#request === undefined) return;
     const isResponding = this.#reader?.head !== undefined;
     if (isResponding && this.#socket.isPaused()) return;
-    const wait = isResponding ? 'body' : this.#isConnected ? 'head' : 'connection';
+    const wait = isResponding ? 'body' : this.isConnected ? 'head' : 'connection';
     const error = timeoutOf(wait, nowMs - this.#sinceMs, this.#pool.limits);
     if (error !== undefined) this.#fail(error);
   }

@@ -1,5 +1,9 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { createServer } from 'node:tls';
+import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { newCertificate } from '../../fixtures/certificate.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
@@ -103,6 +107,51 @@ it('bytes behind an answer are not taken for the next one', async () => {
     expect(await (await gateway.send('GET', '/v3/things')).text()).toBe('ok');
   }
   expect(requests).toHaveLength(5);
+});
+
+/** A server with TLS that nobody trusts. @returns its URL */
+async function startUntrusted(): Promise<string> {
+  const { certFile, keyFile } = newCertificate();
+  const server = createServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) });
+  server.on('tlsClientError', () => {}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(() => void server.close());
+  return `https://127.0.0.1:${(server.address() as { port: number }).port}`;
+}
+
+/** A server that accepts each connection and ends it. @returns its URL */
+async function startEnding(end: (socket: Socket) => void): Promise<string> {
+  const upstream = await startTcpUpstream(end);
+  onTestFinished(() => upstream.close());
+  return upstream.url;
+}
+
+describe('a request that could not be sent', () => {
+  it.each([
+    ['refuses the connection', async () => 'http://127.0.0.1:1'],
+    ['has a certificate that is not trusted', startUntrusted],
+    [
+      'ends the TLS handshake',
+      async () => (await startEnding((socket) => socket.end())).replace('http', 'https'),
+    ],
+    [
+      'resets the TLS handshake',
+      async () => (await startEnding((socket) => socket.resetAndDestroy())).replace('http', 'https'),
+    ],
+  ])('gets its points back when the upstream %s', async (_, startBehind) => {
+    await start(NO_UPSTREAM, {}, await startBehind());
+    await detailOf();
+    const answer = await gateway.send('GET', '/v3/things');
+    expect(answer.headers.get('RateLimit')).toContain('"account-read";r=19');
+    await detailOf('POST');
+  });
+
+  it('keeps its charge when the upstream has accepted the connection: it may have read the request', async () => {
+    await start(NO_UPSTREAM, {}, await startEnding((socket) => socket.once('data', () => socket.destroy())));
+    await detailOf();
+    const answer = await gateway.send('GET', '/v3/things');
+    expect(answer.headers.get('RateLimit')).toContain('"account-read";r=18');
+  });
 });
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
