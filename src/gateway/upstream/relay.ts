@@ -17,6 +17,7 @@ import type { FieldName } from '../../http/message/head/field-names.ts';
 import type { FieldSection } from '../../http/message/head/field-section.ts';
 import type { ResponseHead } from '../../http/message/head/response-head.ts';
 import { type ResponseChanges, responseLines } from '../../http/message/headers.ts';
+import { BodyError } from '../../http/message/whole-body.ts';
 import { addGatewayFields, respond } from '../../stages/respond.ts';
 import { refund } from '../../stages/settle.ts';
 import type { Store } from '../../store/store.ts';
@@ -235,7 +236,8 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
 
   #fail(error: Error): void {
     const { context, exchange } = this;
-    context.upstreamError = codeOf(error);
+    // A body that its client broke off is no failure of the upstream.
+    if (!(error instanceof BodyError)) context.upstreamError = codeOf(error);
     if (error instanceof UpstreamError) context.upstreamErrorDetail = error.message;
     // The status line is already sent: an incomplete body is how the client learns of the failure.
     if (exchange.hasBegun || exchange.isClosed) exchange.abort();

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sendTo, startGateway } from '../../fixtures/gateway.ts';
+import { linesOf } from '../../fixtures/log-lines.ts';
+import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
 import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
@@ -106,5 +108,28 @@ it('a response that is refused has its reason in the line, and none in the answe
   } finally {
     await doubtful.close();
     await behind.close();
+  }
+});
+
+it('a body that its client breaks off is no error of the upstream', async () => {
+  const behind = await startUpstream((request, response) => request.resume().on('end', () => response.end()));
+  const gateway = await startGateway({
+    upstream: behind,
+    settings: { log: { level: 'info', access: true }, upstream: { url: behind.url } },
+  });
+  try {
+    const head = 'POST /v3/things HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer service\r\n';
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n`);
+    await expect.poll(() => behind.seen.length).toBe(1);
+    socket.write('no size\r\n');
+    expect((await answer).statuses).toEqual([400]);
+    await expect.poll(() => linesOf(gateway, 'request')).toHaveLength(1);
+    const [line] = linesOf(gateway, 'request');
+    expect(line).toMatchObject({ outcome: 'admitted', status: 400, reason: 'BadRequest' });
+    expect(line).not.toHaveProperty('upstreamError');
+  } finally {
+    await gateway.close();
   }
 });
