@@ -17,6 +17,7 @@ import { addGatewayFields, respond } from '../stages/respond.ts';
 import { validate } from '../stages/validate.ts';
 import type { Gateway, GatewayDependencies } from './dependencies.ts';
 import {
+  ABANDONED,
   Entrance,
   normaliseTarget,
   type PortDependencies,
@@ -135,8 +136,6 @@ function requireRoomForTunnel({ source, canonicalTarget }: PortRequest, { upstre
   if (!source.isTunnel) return undefined;
   return upstreams.find(canonicalTarget.path).turns.hasRoomForTunnel() ? undefined : TUNNELS_BUSY;
 }
-
-const ABANDONED = new Refusal('BadRequest', 'The request was aborted.', { closes: true });
 
 /** Nothing is spent on a request that cannot be served any more. */
 function refuseBeforeCharge(request: PortRequest, shared: Shared) {

@@ -100,13 +100,15 @@ export class Entrance<Shared extends PortDependencies> {
 
   #finish(request: PortRequest): void {
     const { shared } = this.#port;
-    const { protocol, refusal, source, caller, operation, target } = request;
-    const { status } = source;
+    const { source } = request;
     request.hold?.end();
     if (request.chargeAskedMs !== undefined && request.charged === undefined) {
       this.#undecided.add(request);
       return;
     }
+    if (isCutShort(request)) request.refusal = ABANDONED;
+    const { protocol, refusal, caller, operation, target } = request;
+    const { status } = source;
     // Only for authenticated callers, so that a stranger cannot fill the log.
     if (caller !== undefined && operation?.listed === false) {
       shared.observer.unlistedOperation(request.method);
@@ -129,6 +131,14 @@ export class Entrance<Shared extends PortDependencies> {
     if (exchange.hasBegun || exchange.isEnded) exchange.abort();
     else refuse(request, FAILED);
   }
+}
+
+/** Of a request whose client left before it could be served. */
+export const ABANDONED = new Refusal('BadRequest', 'The request was aborted.', { closes: true });
+
+/** Whether the client left before the request was charged, forwarded or refused. */
+function isCutShort({ source, charged, refusal }: PortRequest): boolean {
+  return source.status === 0 && source.taker === undefined && charged === undefined && refusal === undefined;
 }
 
 /** Counts and logs a request that has ended. */

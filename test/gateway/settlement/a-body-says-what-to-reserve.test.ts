@@ -1,6 +1,9 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
+import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import { linesOf } from '../../fixtures/log-lines.ts';
 import { connectRaw } from '../../fixtures/raw.ts';
 import { startSettling } from '../../fixtures/settling.ts';
 
@@ -96,13 +99,21 @@ describe('a body above operations.maxBodyBytes', () => {
   });
 });
 
-it('a client that leaves within its body is not charged', async () => {
+it.each([
+  ['leaves', 400, (client: Socket) => client.destroy()],
+  ['resets its connection', 0, (client: Socket) => client.resetAndDestroy()],
+])('a client that %s within its body is not charged, and is refused', async (_, status, leave) => {
   const gateway = await startSettling();
   const client = await connectRaw(gateway.url);
-  client.on('error', () => {}).write(`POST /reserve HTTP/1.1\r\n${HEAD}Content-Length: 100\r\n\r\n{`);
-  await expect.poll(() => gateway.metrics()).toMatch(/weir_/);
-  client.destroy();
+  const expecting = `${HEAD}Expect: 100-continue\r\nContent-Length: 100\r\n`;
+  client.on('error', () => {}).write(`POST /reserve HTTP/1.1\r\n${expecting}\r\n{`);
+  // The body is being read.
+  await once(client, 'data');
+  leave(client);
   await gateway.costOf();
-  expect(gateway.lines.join()).not.toContain('chargedAtUs');
+  const [line] = linesOf(gateway, 'request');
+  expect(line).toMatchObject({ outcome: 'refused', reason: 'BadRequest', status });
+  expect(line).not.toHaveProperty('chargedAtUs');
+  expect(await gateway.metrics()).not.toMatch(/^weir_requests_total\{.*outcome="free"\} [1-9]/m);
   expect(gateway.upstream.seen).toEqual([]);
 });
