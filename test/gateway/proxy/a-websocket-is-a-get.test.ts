@@ -115,6 +115,27 @@ describe('a WebSocket', () => {
     expect(String(await answer.toArray())).toBe('mine');
   });
 
+  it.each([
+    ['by Weir', '/v3/things', 401, HEAD.replace('service', 'nobody')],
+    ['by the upstream', '/v3/closed', 409, HEAD],
+  ])(
+    'that is refused %s has ended with its answer, and not with its connection',
+    async (_, path, status, head) => {
+      const socket = await connectRaw(gateway.url);
+      // So that the gateway waits for its end, for a second at most.
+      socket.allowHalfOpen = true;
+      socket.write(`GET ${path} HTTP/1.1\r\n${head}${HANDSHAKE}\r\n`);
+      let answer = '';
+      socket.on('data', (chunk) => {
+        answer += chunk;
+      });
+      await once(socket, 'end');
+      expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(await gateway.metrics()).toMatch(/^weir_request_duration_seconds_count 1$/m);
+      socket.destroy();
+    },
+  );
+
   it('a path is canonical', async () => {
     expect((await answerTo(open('/v3//things'))).statusCode).toBe(400);
   });

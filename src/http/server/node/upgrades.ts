@@ -15,8 +15,13 @@ export function serveUpgrades(connections: ClientConnections, serve: Serve): voi
       const response = new ServerResponse(request);
       response.shouldKeepAlive = false;
       response.assignSocket(socket);
-      response.once('finish', connection.linger);
       new NodeTurn(connection, request, response);
+      response.once('finish', () => {
+        // As Node ends other responses: the request has ended, and its connection may take a second longer.
+        response.detachSocket(socket);
+        response.emit('close');
+        connection.linger();
+      });
       serve(request, response);
     });
   }
