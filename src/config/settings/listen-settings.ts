@@ -29,7 +29,7 @@ export const listenSchema = section(
     }),
     tls: serverTls(clientCa('Clients without one are refused; the upstream gets the subject.')),
     trustedProxies: addressRanges(
-      'Proxies whose `X-Forwarded-*` and `Forwarded` headers are trusted: addresses or CIDR ranges.',
+      'Proxies whose `X-Forwarded-*` headers are trusted, and whose `Forwarded` is passed on: addresses or CIDR ranges.',
       [],
     ),
     maxConnections: count('Maximum number of open connections. Further connections get a 503.', 10_000),
