@@ -239,9 +239,15 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
     // A body that its client broke off is no failure of the upstream.
     if (!(error instanceof BodyError)) context.upstreamError = codeOf(error);
     if (error instanceof UpstreamError) context.upstreamErrorDetail = error.message;
-    // The status line is already sent: an incomplete body is how the client learns of the failure.
-    if (exchange.hasBegun || exchange.isClosed) exchange.abort();
+    if (exchange.hasBegun || exchange.isClosed) this.#cutShort();
     else respond(context, refusalOf(error), this.#baseUrl);
+  }
+
+  /** An incomplete body is how the client learns of the failure. Without the head, clients would send the request once more. */
+  #cutShort(): void {
+    const { exchange } = this;
+    if (!exchange.isClosed) exchange.flush();
+    exchange.abort();
   }
 
   onDrain(): void {

@@ -5,11 +5,14 @@ import { createServer } from 'node:tls';
 import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
 import { newCertificate } from '../../fixtures/certificate.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { connectRaw, sendRaw } from '../../fixtures/raw.ts';
 import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
 let gateway: TestGateway;
 afterEach(() => gateway.close());
+
+const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 
 const NO_UPSTREAM: TestUpstream = { url: '', seen: [], close: async () => {} };
 
@@ -89,6 +92,32 @@ it('chunks that end too early are seen as cut short', async () => {
   );
   const answer = await gateway.send('GET', '/v3/things');
   await expect(answer.text()).rejects.toThrow();
+});
+
+it('a response that is malformed behind its head is cut short, and not an empty reply', async () => {
+  const bytes = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\nno size\r\n';
+  await start(await startTcpUpstream((socket) => socket.once('data', () => socket.write(bytes))));
+  const answer = await sendRaw(gateway.url, `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`);
+  expect(answer.statuses).toEqual([200]);
+  expect(answer.text).not.toMatch(/\r\n0\r\n\r\n$/);
+});
+
+it('a client of HTTP/1.0 learns from a reset that a body without a length is cut short', async () => {
+  const bytes = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n';
+  let behind: Socket | undefined;
+  await start(
+    await startTcpUpstream((socket) => {
+      behind = socket;
+      socket.once('data', () => socket.write(bytes));
+    }),
+  );
+  const client = await connectRaw(gateway.url);
+  const broken = new Promise<NodeJS.ErrnoException>((resolve) => client.once('error', resolve));
+  const closed = new Promise((resolve) => client.once('close', resolve));
+  client.write(`GET /v3/things HTTP/1.0\r\n${HEAD}\r\n`);
+  await once(client, 'data');
+  behind?.destroy();
+  expect(await Promise.race([broken, closed])).toMatchObject({ code: 'ECONNRESET' });
 });
 
 it('bytes behind an answer are not taken for the next one', async () => {

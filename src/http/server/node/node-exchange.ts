@@ -152,8 +152,13 @@ export class NodeExchange extends Exchange {
     return socket;
   }
 
+  /** A body for HTTP/1.0 may have neither a length nor chunks. Its client then takes an end for the end of the body, but not a reset. */
   abort(): void {
-    this.#turn.abort();
+    const { httpVersion } = this.head;
+    // TLS tells an end from a break, and cannot reset.
+    if (httpVersion === '1.0' && this.hasBegun && !this.peer.isEncrypted) {
+      this.#turn.connection.socket.resetAndDestroy();
+    } else this.#turn.abort();
   }
 }
 
