@@ -66,6 +66,12 @@ export class ClientConnections {
     return this.#open.get(socket);
   }
 
+  /** Makes responses that have not begun the last of their connections, which are about to close. */
+  endKeepAlive(): void {
+    for (const { turn } of this.#open.values())
+      if (turn?.hasBegun === false && !turn.isTunnel) turn.makeLast();
+  }
+
   /** Closes connections on which nothing is served. */
   closeIdle(): void {
     for (const { socket } of this.#handshakes.values()) socket.destroy();

@@ -124,6 +124,7 @@ const SWEEP_MS = 50;
 
 /** Stops accepting connections, gives requests in progress `graceMs` to finish, then aborts the others. */
 export async function closeWithin({ app, connections }: ClientServer, graceMs: number): Promise<void> {
+  connections.endKeepAlive();
   const sweep = setInterval(() => connections.closeIdle(), SWEEP_MS);
   const breakOff = setTimeout(() => connections.closeAll(), graceMs);
   await app.close();

@@ -81,16 +81,28 @@ describe('a signal to end', () => {
     agent.destroy();
   });
 
-  it.each(['SIGTERM', 'SIGHUP'] as const)('%s finishes a request in progress', async (signal) => {
-    const weir = await start({ drainDelaySeconds: 0, graceSeconds: 5 });
-    const socket = await connectRaw(weir.url);
-    const answer = untilClosed(socket);
-    socket.write('GET /v3/things/slow HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer service\r\n\r\n');
-    await expect.poll(() => upstream.seen.at(-1)?.url).toBe('/v3/things/slow');
-    const { code } = await endOf(weir, signal);
-    expect((await answer).statuses).toEqual([200]);
-    expect(code).toBe(0);
-  });
+  it.each([
+    ['SIGTERM', ''],
+    ['SIGHUP', ''],
+    // Read by Node's server.
+    ['SIGTERM', 'TE: trailers\r\n'],
+  ] as const)(
+    '%s finishes a request in progress %j, as the last of its connection',
+    async (signal, field) => {
+      const weir = await start({ drainDelaySeconds: 0, graceSeconds: 5 });
+      const socket = await connectRaw(weir.url);
+      const answer = untilClosed(socket);
+      const { length } = upstream.seen;
+      const head = 'GET /v3/things/slow HTTP/1.1\r\nHost: weir\r\nAuthorization: Bearer service\r\n';
+      socket.write(`${head}${field}\r\n`);
+      await expect.poll(() => upstream.seen.length).toBe(length + 1);
+      const { code } = await endOf(weir, signal);
+      const { statuses, text } = await answer;
+      expect(statuses).toEqual([200]);
+      expect(text).toMatch(/^Connection: close\r$/m);
+      expect(code).toBe(0);
+    },
+  );
 
   it('ends with 0 within its grace, whatever is still open', async () => {
     const weir = await start({ drainDelaySeconds: 0, graceSeconds: 1 });
