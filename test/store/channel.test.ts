@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { RemoteStoreSettings } from '../../src/store/redis/connection/redis-options.ts';
 import { sharedByRedis } from '../../src/store/redis/shared/shared-by-redis.ts';
 import type { Channel, ChannelListener, MessageRecord } from '../../src/store/shared-store.ts';
@@ -230,4 +230,29 @@ it.each([
   } finally {
     await server.close();
   }
+});
+
+it('delivers no message to subscribers of the same prefix in another database of one Redis', async () => {
+  const server = await startRedisServer();
+  const settingsOf = (database: number): RemoteStoreSettings => ({
+    kind: 'redis',
+    url: `${server.url}/${database}`,
+    deadlineMs: DEADLINE_MS,
+  });
+  const received = new Map([0, 1, 2].map((database) => [database, new Set<string>()]));
+  const channels = [...received].map(([database, texts]) =>
+    subscribe(settingsOf(database), 'weir', { message: (text) => texts.add(text), connected() {} }),
+  );
+  onTestFinished(async () => {
+    for (const channel of channels) channel.close();
+    await server.stop();
+  });
+  await Promise.all(channels.map(({ subscribed }) => subscribed));
+  const untilMs = Date.now() + 60_000;
+  for (const database of received.keys())
+    await publish(settingsOf(database), 'weir', `for ${database}`, untilMs);
+  for (const [database, texts] of received) {
+    await vi.waitFor(() => expect([...texts]).toContain(`for ${database}`), SOON);
+  }
+  for (const [database, texts] of received) expect([...texts]).toEqual([`for ${database}`]);
 });

@@ -3,7 +3,7 @@ import { pace } from '../../../domain/pace.ts';
 import type { Channel, ChannelListener, RecordedMessage } from '../../shared-store.ts';
 import { isRefusal } from '../scripts.ts';
 import type { SetReading, WrongTypeFound } from './read-shared.ts';
-import { RedisRecord } from './record.ts';
+import { type RecordedChannel, RedisRecord } from './record.ts';
 import type { LinkUse, SharedLink } from './shared-link.ts';
 
 /** At most this many messages are written again per read; the others follow with the next. */
@@ -45,11 +45,11 @@ export class Subscription implements Channel {
 
   constructor(
     { subscriber, commands, clockKey }: ChannelLinks,
-    name: string,
+    channel: RecordedChannel,
     listener: ChannelListener,
     wrongTypeFound: WrongTypeFound,
   ) {
-    this.#name = name;
+    this.#name = channel.name;
     this.#listener = listener;
     this.#clockKey = clockKey;
     this.subscribed = new Promise((resolve) => {
@@ -61,7 +61,7 @@ export class Subscription implements Channel {
     };
     this.#subscriber = subscriber.use(events);
     this.#reader = commands.use(events);
-    this.#record = new RedisRecord(this.#reader.client, name, wrongTypeFound);
+    this.#record = new RedisRecord(this.#reader.client, channel, wrongTypeFound);
     this.#subscriber.client.on('message', this.#received);
     // A connection that others use may be ready.
     this.#lookIn(0);

@@ -19,9 +19,10 @@ const PER_READ = 500;
 /** Of a longer record, the messages that expire last are not read: more than all that a replica keeps. */
 const MOST_READ = 150_000;
 
-/** The key of a channel's record. */
-export function recordKey(channel: string): string {
-  return `${channel}:record`;
+/** A channel and the key of its record. */
+export interface RecordedChannel {
+  readonly name: string;
+  readonly recordKey: string;
 }
 
 export class RedisRecord implements MessageRecord {
@@ -30,10 +31,10 @@ export class RedisRecord implements MessageRecord {
   readonly key: string;
   readonly #wrongTypeFound: WrongTypeFound;
 
-  constructor(client: RedisClient, channel: string, wrongTypeFound: WrongTypeFound) {
+  constructor(client: RedisClient, { name, recordKey }: RecordedChannel, wrongTypeFound: WrongTypeFound) {
     this.#client = client;
-    this.#channel = channel;
-    this.key = recordKey(channel);
+    this.#channel = name;
+    this.key = recordKey;
     this.#wrongTypeFound = wrongTypeFound;
   }
 
@@ -126,7 +127,7 @@ const RETRY_MS = 100;
 /** Calls `use` with the record of a channel. Rejects if Redis cannot be reached within `connectMs`, or refuses. */
 export async function withRecord<T>(
   shared: SharedLink,
-  channel: string,
+  channel: RecordedChannel,
   use: (record: MessageRecord) => Promise<T>,
   wrongTypeFound: WrongTypeFound,
   connectMs = CONNECT_MS,

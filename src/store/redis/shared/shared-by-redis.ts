@@ -1,12 +1,12 @@
 import { pace } from '../../../domain/pace.ts';
 import { bucketKey } from '../../keys.ts';
 import type { Agreement, Claim, Presence, SharedClaims, SharedStore } from '../../shared-store.ts';
-import type { RemoteStoreSettings } from '../connection/redis-options.ts';
+import { type RemoteStoreSettings, readUrl } from '../connection/redis-options.ts';
 import { openArchive } from './archive.ts';
 import { openBoard } from './board.ts';
 import { Subscription } from './channel.ts';
 import { readShared, type WrongTypeFound } from './read-shared.ts';
-import { recordKey, withRecord } from './record.ts';
+import { type RecordedChannel, withRecord } from './record.ts';
 import { openOutbox } from './redis-outbox.ts';
 import { SharedLink } from './shared-link.ts';
 
@@ -27,8 +27,13 @@ export function sharedByRedis(
   const commands = new SharedLink(settings);
   const subscriber = new SharedLink(settings);
   const boards = new SharedLink(settings);
-  const channelOf = (topic: string) => `${keyPrefix}:1:${topic}`;
-  const links = { subscriber, commands, clockKey: recordKey(channelOf('limits')) };
+  const database = settings.kind === 'redis' ? readUrl(settings.url).db : undefined;
+  const channelOf = (topic: string): RecordedChannel => {
+    const key = `${keyPrefix}:1:${topic}`;
+    // Redis publishes to the subscribers of all its databases.
+    return { name: database === undefined ? key : `${key}:${database}`, recordKey: `${key}:record` };
+  };
+  const links = { subscriber, commands, clockKey: channelOf('limits').recordKey };
   return {
     subscribe: (topic, listener) => new Subscription(links, channelOf(topic), listener, wrongTypeFound),
     withRecord: (topic, use, connectMs) =>
