@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import { Redis, ReplyError } from 'ioredis';
 import type { UncountedReason } from '../../store.ts';
 import type { StoreObserver } from '../../store-observer.ts';
 import { type RedisClient, withScripts } from '../scripts.ts';
@@ -94,11 +94,15 @@ function watchConnection(
     if (reasonOf(message) !== 'disconnected') failed(message);
   };
   client.on('connecting', () => become('unanswered'));
-  client.on('error', ({ message }: Error) => {
+  client.on('error', (error: Error) => {
+    const { message } = error;
     const isSilent = message === 'connect ETIMEDOUT' && client.options.tls !== undefined;
     failed(isSilent ? message + NO_HANDSHAKE : message, reasonOf(message));
+    // ioredis goes on after a refused SELECT, and everything would be counted in database 0.
+    if (client.status === 'connect' && error instanceof ReplyError) client.stream.destroy();
   });
   client.on('ready', () => {
+    if (client.stream.destroyed) return;
     reconnection.introduce(client).then(answered, turnedAway);
     void checkSettings(client, THE_ONLY_ROUTE, observer);
     events.ready();
