@@ -18,7 +18,7 @@ export function observeStore(
   nowMs: () => number = () => performance.now(),
 ): StoreObserver {
   let isFailing = false;
-  let lastReason: UncountedReason | undefined;
+  let last: { readonly reason: UncountedReason; readonly problem: string | undefined } | undefined;
   /** By route and setting: a server that is connected to again and again is warned about once. */
   const risks = new Map<string, string | undefined>();
   const quietUntilMs = new Map<UncountedReason | undefined, number>();
@@ -35,10 +35,10 @@ export function observeStore(
     } else log.warn({ reason, ...details }, 'the store fails: requests are not counted');
   };
   return {
-    uncounted(reason, points) {
+    uncounted(reason, points, problem) {
       metrics.uncounted(reason, points);
-      lastReason = reason;
-      if (reason === 'auth') fails(reason, {});
+      last = { reason, problem };
+      if (reason === 'auth') fails(reason, { problem });
     },
     answeredLate: (points) => metrics.answeredLate(points),
     unanswered: (points) => metrics.unanswered(points),
@@ -55,11 +55,11 @@ export function observeStore(
     settlementDropped: (reason) => metrics.settlementDropped(reason),
     breakerChanged(route, state) {
       metrics.breakerChanged(route, state);
-      if (state === 'open') fails(lastReason, { route });
+      if (state === 'open') fails(last?.reason, { route, problem: last?.problem });
     },
     connectionFailed(reason, message) {
       metrics.connectionFailed(reason, message);
-      lastReason = reason;
+      last = { reason, problem: message };
       fails(reason, { problem: message });
     },
     settingChecked(route, setting, risk) {

@@ -7,8 +7,11 @@ export type ServerSetting = 'maxmemory-policy' | 'min-replicas';
 
 /** Receives a store's events; the metrics implement it. Calls must be quick and must not throw. */
 export interface StoreObserver {
-  /** A charge of `points` got no decision: its request is served uncounted, or rejected, as configured. */
-  uncounted(reason: UncountedReason, points: number): void;
+  /**
+   * A charge of `points` got no decision: its request is served uncounted, or rejected, as configured. `problem` is the error with which
+   * its call ended.
+   */
+  uncounted(reason: UncountedReason, points: number, problem?: string): void;
   /** A reply came after its deadline: these `points` were counted although their requests were treated as uncounted. */
   answeredLate(points: number): void;
   /** The connection ended before the reply to charges of these `points`: the store may have counted them. */

@@ -5,6 +5,7 @@ import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { createDatabase } from '../../platform/test/fixtures/postgres.ts';
@@ -121,6 +122,23 @@ describe('the store', () => {
     expect(linesOf(result)[0]).toMatch(/^store redis:\S+: failed: auth \(WRONGPASS .*\)$/);
     expect(result.failure).toBe('1 of 2 connections failed.');
     expect(result.stdout).not.toContain('zq-wrong');
+  });
+
+  it('a Redis that answers a charge with an error', async () => {
+    const { port, url } = await redis();
+    const admin = new Redis(port);
+    onTestFinished(() => admin.disconnect());
+    await admin.config('SET', 'maxmemory', '1');
+    const { stdout } = await connect({}, { storeSettings: store(url) });
+    expect(stdout).toContain("failed: oom (OOM command not allowed when used memory > 'maxmemory'");
+  });
+
+  it('a node of a Cluster as a single Redis', async () => {
+    const { urls, stop } = await startRedisCluster();
+    onTestFinished(stop);
+    const lines: string[] = [];
+    for (const url of urls) lines.push((await connect({}, { storeSettings: store(url) })).stdout);
+    expect(lines.join('')).toMatch(/failed: redirected \(MOVED \d+ 127\.0\.0\.1:\d+\)/);
   });
 
   it('a user without write permission', async () => {

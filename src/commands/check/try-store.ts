@@ -92,7 +92,8 @@ class Seen {
     called: (_decisions, roundTripUs) => {
       this.#roundTripUs = Math.min(roundTripUs, this.#roundTripUs ?? roundTripUs);
     },
-    uncounted: (reason) => {
+    uncounted: (reason, _points, problem) => {
+      this.#problem = problem ?? this.#problem;
       if (reason === 'auth') this.isRefused = true;
     },
     connectionFailed: (reason, message) => {

@@ -240,7 +240,7 @@ export class RedisStore implements Store {
     if (batch.kind === 'charge' && mayHaveRun(message)) {
       this.#observer.unanswered(batch.charges.reduce((points, { cost }) => points + cost, 0));
     }
-    if (!batch.isSettled) this.#failed(call, reasonOf(message));
+    if (!batch.isSettled) this.#failed(call, reasonOf(message), message);
   }
 
   /** @param hasClockMoved whether calls name other periods now, so that it helps to repeat one that named the wrong ones */
@@ -268,9 +268,9 @@ export class RedisStore implements Store {
   }
 
   /** Handles a failed call. If that opens the route's breaker, other calls in progress on the route fail at once. */
-  #failed(call: Call, reason: UncountedReason): void {
+  #failed(call: Call, reason: UncountedReason, problem?: string): void {
     const { route } = call;
-    this.#giveUp(call, reason);
+    this.#giveUp(call, reason, problem);
     if (isOfOneCharge(reason)) return;
     route.breaker.failed(reason);
     const cause = route.breaker.reason;
@@ -278,9 +278,11 @@ export class RedisStore implements Store {
     for (const other of this.#deadline.pending()) if (other.route === route) this.#giveUp(other, cause);
   }
 
-  #giveUp({ batch, leases }: Call, reason: UncountedReason): void {
+  #giveUp({ batch, leases }: Call, reason: UncountedReason, problem?: string): void {
     if (leases !== undefined) this.slots.lost(leases);
-    if (batch.kind === 'charge') for (const { cost } of batch.charges) this.#observer.uncounted(reason, cost);
+    if (batch.kind === 'charge') {
+      for (const { cost } of batch.charges) this.#observer.uncounted(reason, cost, problem);
+    } else if (problem !== undefined) this.#observer.uncounted(reason, 0, problem);
     batch.giveUp(reason);
   }
 

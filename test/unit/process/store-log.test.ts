@@ -33,6 +33,16 @@ test('a command that is refused counts as a refusal', () => {
   expect(levels()).toEqual([50]);
 });
 
+test('the answer of Redis to a charge is written with the reason', () => {
+  observer.uncounted('auth', 1, "NOPERM this user has no permissions to run the 'evalsha' command");
+  observer.uncounted('oom', 1, 'OOM command not allowed');
+  observer.breakerChanged('primary', 'open');
+  expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+    { reason: 'auth', problem: "NOPERM this user has no permissions to run the 'evalsha' command" },
+    { reason: 'oom', problem: 'OOM command not allowed', route: 'primary' },
+  ]);
+});
+
 test('an open breaker names the reason of what opened it', () => {
   observer.uncounted('deadline', 1);
   observer.breakerChanged('primary', 'open');
