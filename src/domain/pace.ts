@@ -69,6 +69,8 @@ export const pace = {
   triesReadingMs: every(1_000),
   /** Time-out for connecting to Redis, and for a connection with an unanswered command. */
   silenceMs: timeout(SECOND_MS),
+  /** Between two looks at the settings of a Redis. */
+  settingsMs: every(30_000),
   /** Waits between probes of a store that failed: short at first, because most outages are short. */
   probes: { firstMs: every(50), longestMs: every(250) },
   /** Waits before a settlement that a store did not answer is sent again. */

@@ -2,8 +2,10 @@ import type { DroppedReason, Settled, UncountedReason } from './store.ts';
 
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
-/** A setting of a Redis on which the counter's guarantees depend. */
-export type ServerSetting = 'maxmemory-policy' | 'min-replicas';
+/** The settings of a Redis on which the counter's guarantees depend. */
+export const SERVER_SETTINGS = ['maxmemory-policy', 'min-replicas'] as const;
+
+export type ServerSetting = (typeof SERVER_SETTINGS)[number];
 
 /** Receives a store's events; the metrics implement it. Calls must be quick and must not throw. */
 export interface StoreObserver {
@@ -28,7 +30,7 @@ export interface StoreObserver {
   breakerChanged(route: string, state: BreakerState): void;
   /** The connection, or one to a Cluster's node, failed or was refused. */
   connectionFailed(reason: UncountedReason, message: string): void;
-  /** A server's setting was read after connecting; `risk` describes what is wrong with it. */
+  /** A server's setting was read; `risk` describes what is wrong with it. */
   settingChecked(route: string, setting: ServerSetting, risk: string | undefined): void;
 }
 

@@ -66,6 +66,32 @@ test('a primary with a replica is reported until it needs one to write', async (
   await expect.poll(() => again).toStrictEqual(SAFE);
 });
 
+test('a setting that changes while Weir is connected is reported, and no longer once it is safe', async () => {
+  const { url, port } = await startServer('--maxmemory-policy', 'noeviction');
+  const admin = new Redis(port);
+  onTestFinished(() => admin.disconnect());
+  const checked = checkedAt({ kind: 'redis', url, deadlineMs });
+  await expect.poll(() => checked).toStrictEqual(SAFE);
+  await admin.config('SET', 'maxmemory-policy', 'allkeys-lru');
+  await expect.poll(() => checked['maxmemory-policy']).toContain('maxmemory-policy is allkeys-lru');
+  await admin.config('SET', 'maxmemory-policy', 'noeviction');
+  await expect.poll(() => checked).toStrictEqual(SAFE);
+});
+
+test('a primary that gets its first replica is reported, and no longer once it is a replica', async () => {
+  const primary = await startServer('--repl-diskless-sync-delay', '0');
+  const checked = checkedAt({ kind: 'redis', url: primary.url, deadlineMs });
+  await expect.poll(() => checked).toStrictEqual(SAFE);
+  const replica = await startServer('--replicaof', '127.0.0.1', `${primary.port}`);
+  await expect
+    .poll(() => checked['min-replicas'], { timeout: 60_000 })
+    .toContain('min-replicas-to-write is 0');
+  const admin = new Redis(primary.port);
+  onTestFinished(() => admin.disconnect());
+  await admin.replicaof('127.0.0.1', replica.port);
+  await expect.poll(() => checked).toStrictEqual(SAFE);
+});
+
 test('every node of a Cluster is checked', async () => {
   const { urls, clients, stop } = await startRedisCluster();
   onTestFinished(stop);
@@ -79,8 +105,8 @@ test('every node of a Cluster is checked', async () => {
     },
   );
   onTestFinished(() => store.close());
-  await expect.poll(() => risks.length).toBe(3);
-  expect(risks.filter((risk) => risk?.includes('allkeys-lfu'))).toHaveLength(1);
+  await expect.poll(() => risks.length).toBeGreaterThanOrEqual(3);
+  expect(risks.slice(0, 3).filter((risk) => risk?.includes('allkeys-lfu'))).toHaveLength(1);
 });
 
 test('a user without INFO permission is served, and nothing is reported', async () => {

@@ -158,7 +158,7 @@ const METRICS = {
   ),
   weir_store_call_decisions: histogram('Decisions per call to the store.', [1, 2, 4, 8, 16, 32, 64]),
   weir_store_setting_unsafe: gauge(
-    'Redis settings that allow limits to be exceeded, read on connect: 1 unsafe, 0 safe.',
+    'Redis settings that allow limits to be exceeded, read on connect and every 30 s: 1 unsafe, 0 safe.',
     'route',
     'setting',
   ),

@@ -1,13 +1,13 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
 import type { UncountedReason } from '../../store.ts';
-import type { StoreObserver } from '../../store-observer.ts';
+import { SERVER_SETTINGS, type StoreObserver } from '../../store-observer.ts';
 import { withScripts } from '../scripts.ts';
 import { Reconnection } from './reconnection.ts';
 import type { ConnectionEvents, RedisConnection } from './redis-connection.ts';
 import { reasonOf } from './redis-failures.ts';
 import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
-import { checkSettings } from './settings-check.ts';
+import { checkSettings, watchSettings } from './settings-check.ts';
 
 /** The smallest number that hashes to each slot, as far as it has been looked for. */
 const tags = new Map<number, string>();
@@ -55,8 +55,13 @@ export function openClusterConnection(
     if (node.status === 'wait') node.connect().catch(() => {});
   });
   cluster.on('-node', (node: Redis) => {
-    if (nodes.get(addressOf(node)) === node) nodes.delete(addressOf(node));
+    if (nodes.get(addressOf(node)) !== node) return;
+    nodes.delete(addressOf(node));
+    // A server that has left the Cluster affects no limit.
+    for (const setting of SERVER_SETTINGS) observer.settingChecked(addressOf(node), setting, undefined);
   });
+  const endWatch = watchSettings(() => nodes, observer);
+  const disconnect = reconnection.keepAlive(cluster);
   const routeOf = (slot: number): string => slotsOf(cluster)[slot]?.[0] ?? 'unassigned';
   return {
     client: cluster,
@@ -80,7 +85,10 @@ export function openClusterConnection(
         for (const stream of streams) stream.uncork();
       }
     },
-    close: reconnection.keepAlive(cluster),
+    close() {
+      endWatch();
+      disconnect();
+    },
   };
 }
 

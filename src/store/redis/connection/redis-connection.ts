@@ -6,7 +6,7 @@ import { openClusterConnection } from './cluster.ts';
 import { Reconnection } from './reconnection.ts';
 import { reasonOf } from './redis-failures.ts';
 import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
-import { checkSettings } from './settings-check.ts';
+import { checkSettings, watchSettings } from './settings-check.ts';
 
 /** A connection to Redis of any topology. Reconnects forever, and never queues a command. */
 export interface RedisConnection {
@@ -112,10 +112,12 @@ function watchConnection(
     events.lost();
   });
   const disconnect = reconnection.keepAlive(client);
+  const endWatch = watchSettings(() => [[THE_ONLY_ROUTE, client]], observer);
   return {
     problemOf: () => (client.status === 'ready' ? undefined : problem),
     close() {
       become('closed');
+      endWatch();
       disconnect();
     },
   };

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { pace } from '../../../domain/pace.ts';
 import type { ServerSetting, StoreObserver } from '../../store-observer.ts';
 
 /**
@@ -19,6 +20,21 @@ export async function checkSettings(client: Redis, route: string, observer: Stor
   }
 }
 
+/**
+ * Checks these servers again from time to time until the function that it returns is called: settings can be changed while Redis runs,
+ * and a primary that was promoted has no replicas at first.
+ */
+export function watchSettings(
+  servers: () => Iterable<readonly [route: string, client: Redis]>,
+  observer: StoreObserver,
+): () => void {
+  const timer = setInterval(() => {
+    for (const [route, client] of servers()) void checkSettings(client, route, observer);
+  }, pace.settingsMs);
+  timer.unref();
+  return () => clearInterval(timer);
+}
+
 /** An evicted bucket is full again. Buckets expire, so `volatile-*` evicts them like `allkeys-*`. */
 function evictionRisk(memory: ReadonlyMap<string, string>): string | undefined | 'unknown' {
   const policy = memory.get('maxmemory_policy');
@@ -29,7 +45,10 @@ function evictionRisk(memory: ReadonlyMap<string, string>): string | undefined |
 
 /** INFO contains `min_slaves_good_slaves` only if both settings are set. */
 function splitBrainRisk(replication: ReadonlyMap<string, string>): string | undefined | 'unknown' {
-  if (replication.get('role') !== 'master') return 'unknown';
+  const role = replication.get('role');
+  if (role === undefined) return 'unknown';
+  // A replica takes no writes.
+  if (role !== 'master') return undefined;
   const hasReplicas = Number(replication.get('connected_slaves') ?? 0) > 0;
   if (!hasReplicas || replication.has('min_slaves_good_slaves')) return undefined;
   return 'min-replicas-to-write is 0: a primary that is cut off from its replicas continues to count alongside the new one, and limits are exceeded. Set it to 1, and min-replicas-max-lag to a few seconds';
