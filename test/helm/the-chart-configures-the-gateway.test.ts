@@ -366,6 +366,25 @@ describeChart('values that are wrong', () => {
   });
 
   it.each([
+    ['settings.journal.url=postgres://weir:pw@db/weir', 'journal.url: WEIR_JOURNAL_URL'],
+    ['settings.journal.url=postgres://weir@db/weir', ''],
+    ['settings.admin.token=0123456789abcdef', 'admin.token: WEIR_ADMIN_TOKEN'],
+    ['redis.url=redis://r,settings.store.password=pw', 'store.password: WEIR_STORE_PASSWORD'],
+    ['redis.url=redis://weir:pw@r,admin.token=0123456789abcdef', ''],
+  ])('%s: NOTES.txt names the secrets that a ConfigMap has: %s', (set, names) => {
+    const shown = 'extraObjects[0]=# {{ include "weir.plainSecrets" . | fromYamlArray | join "; " }}.';
+    expect(renderText({ set: [set, shown] })).toContain(`extra-objects.yaml\n# ${names}.\n`);
+    expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.plainSecrets" .');
+  });
+
+  it('NOTES.txt looks in the namespace of the objects', () => {
+    const notes = readFileSync('helm/weir/templates/NOTES.txt', 'utf8');
+    const namespaces = notes.split('\n').filter((line) => line.includes('kubectl'));
+    expect(namespaces.length).toBeGreaterThan(2);
+    for (const line of namespaces) expect(line).toContain('--namespace {{ include "weir.namespace" . }} ');
+  });
+
+  it.each([
     ['podDisruptionBudget.minAvailable=2', 'yes'],
     ['podDisruptionBudget.minAvailable=100%', 'yes'],
     ['podDisruptionBudget.maxUnavailable=0', 'yes'],
@@ -404,6 +423,20 @@ describeChart('values that are wrong', () => {
       'needs identity.introspection.clientId',
     ],
     ['redis.mode=cluster,redis.nodes={redis://u:p@x}', 'must not contain passwords'],
+    [
+      'redis.mode=sentinel,redis.name=m,redis.sentinels={redis://u:p@x}',
+      'set WEIR_STORE_SENTINELS by extraEnv',
+    ],
+    [
+      'redis.url=redis://r,autoscaling.enabled=true,autoscaling.targetCPUUtilizationPercentage=null',
+      'autoscaling.enabled needs a metric',
+    ],
+    [
+      'redis.url=redis://r,podDisruptionBudget.maxUnavailable=null',
+      'podDisruptionBudget needs maxUnavailable or minAvailable',
+    ],
+    ['settings.listen.port=off', 'set decisions.only'],
+    ['fullnameOverride=7e10', '7e10 is not a name that a Service can have'],
     ['redis.url=redis://r,redis.dev.enabled=true', 'redis.url and redis.dev.enabled: set one of them'],
     [
       'redis.url=redis://r,redis.existingSecret.name=s,redis.existingSecret.urlKey=url',

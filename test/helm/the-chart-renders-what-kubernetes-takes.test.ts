@@ -37,6 +37,23 @@ describeChart('the chart', () => {
     expect(() => execFileSync('kubeconform', args, { input, stdio: 'pipe' })).toThrow();
   });
 
+  it('names that look like numbers stay text', () => {
+    const set = [
+      'redis.url=redis://r,serviceAccount.create=false,networkPolicy.enabled=true',
+      'metrics.serviceMonitor.enabled=true,metrics.podMonitor.enabled=true',
+    ];
+    const strings = [
+      'nameOverride=7e10',
+      'namespaceOverride=77',
+      'fullnameOverride=true',
+      'limits.existingConfigMap=6',
+    ];
+    strings.push('serviceAccount.name=5', 'priorityClassName=8', 'identity.static.existingSecret=9');
+    const text = JSON.stringify(render({ set, strings }));
+    const names = /"(?:name|namespace|app\.kubernetes\.io\/\w+|\w+Name)":(?!")[^,}]*/g;
+    expect(text.match(names)).toBeNull();
+  });
+
   it.each(CASES)('%s: the same values give the same bytes', (values) => {
     expect(renderText({ values })).toBe(renderText({ values }));
   });

@@ -17,8 +17,8 @@
 {{- end -}}
 
 {{- define "weir.selectorLabels" -}}
-app.kubernetes.io/name: {{ include "weir.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "weir.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "weir.labels" -}}
@@ -225,8 +225,11 @@ bounds of 1 and 1000.
 {{- if and (eq $redis.mode "sentinel") (not (and $redis.sentinels $redis.name)) -}}{{- fail "redis.mode sentinel needs redis.sentinels and redis.name" -}}{{- end -}}
 {{- if and (ne $redis.mode "standalone") (or $redis.url $redis.existingSecret.urlKey $redis.dev.enabled) -}}{{- fail (printf "redis.url, redis.existingSecret.urlKey and redis.dev belong to redis.mode standalone, not %s" $redis.mode) -}}{{- end -}}
 {{- if and (eq $redis.mode "standalone") (or $redis.nodes $redis.sentinels) -}}{{- fail "redis.nodes belongs to redis.mode cluster, redis.sentinels to redis.mode sentinel" -}}{{- end -}}
-{{- range concat $redis.nodes $redis.sentinels -}}
-{{- if contains "@" . -}}{{- fail "redis.nodes and redis.sentinels must not contain passwords: use redis.existingSecret" -}}{{- end -}}
+{{- range $redis.nodes -}}
+{{- if contains "@" . -}}{{- fail "redis.nodes must not contain passwords: use redis.existingSecret" -}}{{- end -}}
+{{- end -}}
+{{- range $redis.sentinels -}}
+{{- if contains "@" . -}}{{- fail "redis.sentinels must not contain passwords: redis.existingSecret has the password of Redis. For a password of the Sentinels, set WEIR_STORE_SENTINELS by extraEnv, from a Secret" -}}{{- end -}}
 {{- end -}}
 {{- $tls := default dict .Values.tls -}}
 {{- if and $tls.enabled (not $tls.existingSecret) (not (dig "certManager" "enabled" false $tls)) -}}{{- fail "tls.enabled needs tls.existingSecret or tls.certManager.enabled" -}}{{- end -}}
@@ -276,6 +279,11 @@ bounds of 1 and 1000.
 {{- if has $name (list "metrics" "decisions" "platform" "redis" "check" "test") -}}{{- fail (printf "additionalServices.%s: the chart uses this name" $name) -}}{{- end -}}
 {{- end -}}
 {{- if and .Values.additionalServices (eq (include "weir.onlyDecides" .) "yes") -}}{{- fail "decisions.only leaves no port for clients: additionalServices must be empty" -}}{{- end -}}
+{{- $scaling := .Values.autoscaling -}}
+{{- if and $scaling.enabled (not $scaling.keda.enabled) (not (or $scaling.targetCPUUtilizationPercentage $scaling.requestsPerSecond.averageValue $scaling.eventLoopLag.averageValue $scaling.metrics)) -}}{{- fail "autoscaling.enabled needs a metric: without one, Kubernetes scales by CPU. Set targetCPUUtilizationPercentage, requestsPerSecond, eventLoopLag or metrics" -}}{{- end -}}
+{{- if and (eq (include "weir.hasDisruptionBudget" .) "yes") (kindIs "invalid" .Values.podDisruptionBudget.minAvailable) (kindIs "invalid" .Values.podDisruptionBudget.maxUnavailable) -}}{{- fail "podDisruptionBudget needs maxUnavailable or minAvailable" -}}{{- end -}}
+{{- if and (ne (include "weir.onlyDecides" .) "yes") (eq (toString (dig "listen" "port" "" (default dict .Values.settings))) "off") -}}{{- fail "settings.listen.port off: set decisions.only, which leaves out the Service as well" -}}{{- end -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "weir.fullname" .)) -}}{{- fail (printf "%s is not a name that a Service can have, which begins with a letter and has lower-case letters, digits and hyphens: set fullnameOverride" (include "weir.fullname" .)) -}}{{- end -}}
 {{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.enabled) -}}{{- fail "autoscaling.keda.enabled needs autoscaling.enabled" -}}{{- end -}}
 {{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.keda.prometheusAddress) (not .Values.autoscaling.keda.triggers) -}}{{- fail "autoscaling.keda needs prometheusAddress or triggers" -}}{{- end -}}
 {{- end -}}

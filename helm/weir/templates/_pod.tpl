@@ -92,18 +92,18 @@
 
 {{- define "weir.volumes" -}}
 - name: settings
-  configMap: { name: {{ include "weir.fullname" . }} }
+  configMap: { name: {{ include "weir.fullname" . | quote }} }
 - name: limits
-  configMap: { name: {{ include "weir.limitsConfigMap" . }} }
+  configMap: { name: {{ include "weir.limitsConfigMap" . | quote }} }
 - name: operations
-  configMap: { name: {{ include "weir.operationsConfigMap" . }} }
+  configMap: { name: {{ include "weir.operationsConfigMap" . | quote }} }
 {{- if eq (include "weir.servesEnvoy" .) "yes" }}
 - name: descriptors
-  configMap: { name: {{ include "weir.descriptorsConfigMap" . }} }
+  configMap: { name: {{ include "weir.descriptorsConfigMap" . | quote }} }
 {{- end }}
 {{- if eq (include "weir.hasIdentities" .) "yes" }}
 - name: identities
-  secret: { secretName: {{ include "weir.identitiesSecret" . }}, defaultMode: 288 } # 0440
+  secret: { secretName: {{ include "weir.identitiesSecret" . | quote }}, defaultMode: 288 } # 0440
 {{- end }}
 {{- range .Values.limits.overrideConfigMaps }}
 - name: overrides-{{ . | sha256sum | trunc 8 }}
@@ -120,7 +120,7 @@
 {{- end }}
 {{- if and .Values.redis.tls.enabled .Values.redis.tls.existingSecret }}
 - name: redis-tls
-  secret: { secretName: {{ .Values.redis.tls.existingSecret }}, defaultMode: 288 } # 0440
+  secret: { secretName: {{ .Values.redis.tls.existingSecret | quote }}, defaultMode: 288 } # 0440
 {{- end }}
 {{- with include "weir.tlsSecret" . }}
 - name: tls

@@ -1,3 +1,15 @@
+{{/* Values that would be in a ConfigMap although they are secrets, each with its variable: a list. NOTES.txt prints it. */}}
+{{- define "weir.plainSecrets" -}}
+{{- $found := list -}}
+{{- $settings := include "weir.settings" . | fromYaml -}}
+{{- range list (list "admin" "token" "WEIR_ADMIN_TOKEN") (list "decisions" "token" "WEIR_DECISIONS_TOKEN") (list "store" "password" "WEIR_STORE_PASSWORD") (list "identity" "clientSecret" "WEIR_IDENTITY_CLIENT_SECRET") (list "notifications" "secret" "WEIR_NOTIFICATIONS_SECRET") -}}
+{{- if dig (index . 0) (index . 1) "" $settings -}}{{- $found = append $found (printf "%s.%s: %s" (index . 0) (index . 1) (index . 2)) -}}{{- end -}}
+{{- end -}}
+{{- if dig "identity" "directory" "token" "" $settings -}}{{- $found = append $found "identity.directory.token: WEIR_IDENTITY_DIRECTORY_TOKEN" -}}{{- end -}}
+{{- if regexMatch "^[a-z]+://[^/@]*:[^/@]*@" (dig "journal" "url" "" $settings) -}}{{- $found = append $found "journal.url: WEIR_JOURNAL_URL" -}}{{- end -}}
+{{- if contains "@" (dig "store" "url" "" $settings) -}}{{- $found = append $found "store.url: WEIR_REDIS_URL" -}}{{- end -}}
+{{- toYaml $found -}}
+{{- end -}}
 {{/* Values that are set and have no effect, each with the reason: a list. NOTES.txt prints it. */}}
 {{- define "weir.withoutEffect" -}}
 {{- $found := list -}}
