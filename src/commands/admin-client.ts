@@ -65,6 +65,9 @@ const NAME_ADMIN_PORT = 'Name the admin port: admin.port of weir.yaml, 9090 by d
 /** Longer than the store's deadline and any directory's. */
 const TIMEOUT_MS = 15_000;
 
+/** Node's codes for a certificate whose authority is unknown. */
+const UNKNOWN_AUTHORITY = /^(UNABLE_TO_VERIFY|UNABLE_TO_GET_ISSUER|SELF_SIGNED|DEPTH_ZERO_SELF_SIGNED)/;
+
 /** What a header may have, by RFC 9110 section 5.5, without the spaces that end a token. */
 const FIELD_TEXT = /^[\x21-\x7e\x80-\xff]+$/;
 
@@ -215,5 +218,7 @@ function reasonOf(error: unknown): string {
   // The first bytes that it sends are no TLS record.
   if (message.includes('wrong version number') || message.includes('packet length too long'))
     return 'does not answer: it does not speak TLS, so its URL may have to begin with http:';
+  if (UNKNOWN_AUTHORITY.test(code))
+    return `has a certificate that is not accepted (${message}): name its authority with --ca`;
   return `does not answer: ${code || message}`;
 }

@@ -1,6 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { newCertificate } from '../fixtures/certificate.ts';
 import { startGateway } from '../fixtures/gateway.ts';
 import { runWeirHere } from '../fixtures/run-here.ts';
 
@@ -130,4 +133,17 @@ it('an http port that is asked by https does not speak TLS', async () => {
       `${url} does not answer: it does not speak TLS, so its URL may have to begin with http:. Is it the admin port of a running gateway?`,
     ),
   );
+});
+
+it('an authority that is not known is to be named with --ca', async () => {
+  const { certFile, keyFile } = newCertificate();
+  const pair = { key: readFileSync(keyFile), cert: readFileSync(certFile) };
+  const server = createTlsServer(pair, (_request, response) => response.end());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { code, stderr } = await runWeirHere(['changes', '--url', url]);
+  expect(code).toBe(1);
+  expect(stderr).toContain(`${url} has a certificate that is not accepted (`);
+  expect(stderr).toContain('): name its authority with --ca. ');
 });
