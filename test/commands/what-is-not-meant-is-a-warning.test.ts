@@ -369,3 +369,24 @@ it('weir start logs the same warnings', async () => {
   await weir.close();
   expect(warnings.map(({ msg }) => msg)).toEqual([expect.stringContaining('accounts.acct_9: is not in ')]);
 });
+
+it.each([
+  [
+    { kind: 'sentinel', name: 'm', sentinels: ['redis://:one@127.0.0.1:1', 'redis://:two@127.0.0.1:2'] },
+    'store.sentinels: the user and password of the first URL are used for all',
+  ],
+  [
+    { kind: 'cluster', nodes: ['redis://127.0.0.1:1/0', 'redis://127.0.0.1:2/3'] },
+    'store.nodes: the number of a database has no effect: it is always 0',
+  ],
+])('parts of URLs that are not used are a warning: %j', async (store, warning) => {
+  expect(await warningsOf({ settings: { store } })).toEqual([expect.stringContaining(`warning: ${warning}`)]);
+});
+
+it('URLs of Sentinels and nodes with one user and database 0 are no warning', async () => {
+  const nodes = ['redis://u:p@127.0.0.1:1', 'redis://u:p@127.0.0.1:2/0'];
+  expect(await warningsOf({ settings: { store: { kind: 'cluster', nodes } } })).toEqual([]);
+  expect(
+    await warningsOf({ settings: { store: { kind: 'sentinel', name: 'm', sentinels: nodes } } }),
+  ).toEqual([]);
+});

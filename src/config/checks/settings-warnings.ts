@@ -32,6 +32,7 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
     warnings.push(at(['admin', 'host'], message));
   }
   warnings.push(...unusedUsage(settings, at), ...unknownReplicas(settings, written, env, at));
+  warnings.push(...ignoredParts(settings.store, at));
   warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
   warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
   return warnings;
@@ -56,6 +57,21 @@ function unknownReplicas(
   const message =
     'is not set: each replica that starts while the store is away admits the whole of every limit';
   return [at(['store', 'expectedReplicas'], message)];
+}
+
+/** Parts of the URLs of Sentinels and nodes that Redis or Weir does not use. */
+function ignoredParts(store: Settings['store'], at: Locate): readonly Problem[] {
+  if (store.kind !== 'sentinel' && store.kind !== 'cluster') return [];
+  const [key, urls] = store.kind === 'sentinel' ? ['sentinels', store.sentinels] : ['nodes', store.nodes];
+  const [first, ...others] = urls.map((url) => new URL(url));
+  const warnings: Problem[] = [];
+  if (urls.some((url) => Number(new URL(url).pathname.slice(1)) > 0))
+    warnings.push(at(['store', key], 'the number of a database has no effect: it is always 0'));
+  const isFirst = ({ username, password }: URL) =>
+    username === first?.username && password === first?.password;
+  if (!others.every(isFirst))
+    warnings.push(at(['store', key], 'the user and password of the first URL are used for all'));
+  return warnings;
 }
 
 /** Whether API keys are looked up at the upstream. */

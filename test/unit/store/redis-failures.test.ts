@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { reasonOf } from '../../../src/store/redis/connection/redis-failures.ts';
+import { reasonOf, shownError } from '../../../src/store/redis/connection/redis-failures.ts';
 
 test.each([
   ['WRONGPASS invalid username-password pair or user is disabled.', 'auth'],
@@ -37,4 +37,16 @@ test.each([
   ['ERR something new', 'error'],
 ])('%s: %s', (message, reason) => {
   expect(reasonOf(message)).toBe(reason);
+});
+
+test.each([
+  [
+    'All sentinels are unreachable. Retrying from scratch after 306ms. Last error: ERR No such master with that name',
+    'no Sentinel names a primary: ERR No such master with that name',
+  ],
+  ['All sentinels are unreachable and retry is disabled.', 'no Sentinel names a primary'],
+  ['Unknown RESP type 72 "H". Please report this.', 'the answer is not from a Redis, or not in its protocol'],
+  ['connect ECONNREFUSED 127.0.0.1:6379', 'connect ECONNREFUSED 127.0.0.1:6379'],
+])('%s is shown as %s', (message, shown) => {
+  expect(shownError(message)).toBe(shown);
 });

@@ -4,7 +4,7 @@ import type { StoreObserver } from '../../store-observer.ts';
 import { type RedisClient, withScripts } from '../scripts.ts';
 import { openClusterConnection } from './cluster.ts';
 import { Reconnection } from './reconnection.ts';
-import { reasonOf } from './redis-failures.ts';
+import { reasonOf, shownError } from './redis-failures.ts';
 import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
 import { checkSettings, watchSettings } from './settings-check.ts';
 
@@ -83,7 +83,7 @@ function watchConnection(
     if (state === 'closed') return;
     become('failed');
     problem = reason;
-    observer.connectionFailed(reason, message);
+    observer.connectionFailed(reason, shownError(message));
   };
   const answered = (): void => {
     become('answered');

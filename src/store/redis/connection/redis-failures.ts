@@ -49,6 +49,17 @@ export function reasonOf(message: string): UncountedReason {
   return DISCONNECTED.test(message) ? 'disconnected' : 'error';
 }
 
+/** An error of Redis or of its connection, for an operator. ioredis's own text counts a Sentinel that answers as unreachable. */
+export function shownError(message: string): string {
+  if (message.startsWith('All sentinels ')) {
+    const cause = causeOfSentinels(message);
+    return `no Sentinel names a primary${cause === '' ? '' : `: ${cause}`}`;
+  }
+  if (message.startsWith('Unknown RESP type '))
+    return 'the answer is not from a Redis, or not in its protocol';
+  return message;
+}
+
 /** Whether this is ioredis's error for a command whose connection ended after it was sent. */
 export function mayHaveRun(message: string): boolean {
   return ENDED_BEFORE_ANSWER.test(message);
