@@ -11,7 +11,7 @@ export type ServerSetting = (typeof SERVER_SETTINGS)[number];
 export interface StoreObserver {
   /**
    * A charge of `points` got no decision: its request is served uncounted, or rejected, as configured. `problem` is the error with which
-   * its call ended.
+   * its call ended. Calls that charge nothing and end with an error are reported with 0 points.
    */
   uncounted(reason: UncountedReason, points: number, problem?: string): void;
   /** A reply came after its deadline: these `points` were counted although their requests were treated as uncounted. */
