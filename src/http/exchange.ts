@@ -91,6 +91,8 @@ export abstract class Exchange {
   abstract readonly hasBegun: boolean;
   /** Whether nothing can be added to the response, sent or not. */
   abstract readonly isEnded: boolean;
+  /** Whether the system has taken the whole response. */
+  abstract readonly isAnswered: boolean;
   /** Whether the response has been sent or the connection is gone. */
   abstract readonly isClosed: boolean;
   /** Whether the client is no longer waiting for the response: it disconnected, or its connection is closing. */

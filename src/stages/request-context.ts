@@ -114,6 +114,8 @@ export interface RequestSource {
   readonly askedCost?: number | undefined;
   /** The names of the limits to charge instead of all. Each is one of this request. */
   readonly askedLimits?: readonly string[] | undefined;
+  /** Whether the system has taken the whole response; undefined where there is none for this request alone. */
+  readonly isAnswered?: boolean;
   /** For how long the limits on concurrent requests that apply to it are held; undefined for until its end is seen. */
   readonly heldMs?: number | undefined;
   /** The value of a field, whose name is in lower case. Requests with two Authorization headers were refused earlier. */

@@ -63,7 +63,8 @@ export class AccessLog {
     line += `","clientAddress":"${escaped(clientAddress)}","method":"${escaped(method)}"`;
     if (protocol !== undefined) line += `,"decision":"${protocol}"${askedMembers(context)}`;
     line += requestMembers(context) + chargedAt + chargeMembers(context);
-    line += `,"status":${status}${upstreamMembers(context)},"totalMs":${msText(totalMs)},"msg":"request"}\n`;
+    line += `,"status":${status}${isIncomplete(context, status) ? ',"incomplete":true' : ''}`;
+    line += `${upstreamMembers(context)},"totalMs":${msText(totalMs)},"msg":"request"}\n`;
     this.#output.write(line);
   }
 
@@ -74,6 +75,11 @@ export class AccessLog {
     }
     return this.#beginning;
   }
+}
+
+/** Whether the client got a part of the response. What follows a 101 is no response, and a proxy's connection is not its client's. */
+function isIncomplete({ source, protocol }: RequestContext, status: number): boolean {
+  return source.isAnswered === false && status !== 0 && status !== 101 && protocol === undefined;
 }
 
 /** What a program named itself. */

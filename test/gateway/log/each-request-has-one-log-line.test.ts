@@ -133,3 +133,38 @@ it('a body that its client breaks off is no error of the upstream', async () => 
     await gateway.close();
   }
 });
+
+it.each([
+  ['1.1', 'its client left', {}],
+  ['1.0', 'its client left', {}],
+  ['1.1', 'the upstream broke it off', { upstreamError: 'UPSTREAM_CLOSED' }],
+  ['1.0', 'the upstream broke it off', { upstreamError: 'UPSTREAM_CLOSED' }],
+] as const)(
+  'a response of HTTP/%s is incomplete when %s, and others are not',
+  async (version, cause, error) => {
+    const head = 'HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n';
+    const behind = await startTcpUpstream((socket, count) => {
+      socket.once('data', () => socket.write(count === 1 ? `${head}half` : `${head}complete`));
+      if (count === 1 && 'upstreamError' in error) socket.once('data', () => socket.end());
+    });
+    const gateway = await startGateway({
+      upstream: behind,
+      settings: { log: { level: 'info', access: true }, upstream: { url: behind.url } },
+    });
+    try {
+      const request = `GET /v3/things HTTP/${version}\r\nHost: weir\r\nAuthorization: Bearer service\r\n\r\n`;
+      const client = (await connectRaw(gateway.url)).on('error', () => {});
+      client.once('data', () => cause === 'its client left' && client.destroy());
+      client.write(request);
+      await expect.poll(() => linesOf(gateway, 'request')).toHaveLength(1);
+      (await connectRaw(gateway.url)).resume().write(request);
+      await expect.poll(() => linesOf(gateway, 'request')).toHaveLength(2);
+      const [cut, whole] = linesOf(gateway, 'request');
+      expect(cut).toMatchObject({ status: 200, incomplete: true, ...error });
+      if (!('upstreamError' in error)) expect(cut).not.toHaveProperty('upstreamError');
+      expect(whole).not.toHaveProperty('incomplete');
+    } finally {
+      await gateway.close();
+    }
+  },
+);

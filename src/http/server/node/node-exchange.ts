@@ -55,6 +55,10 @@ export class NodeExchange extends Exchange {
     return this.#turn.isEnded;
   }
 
+  get isAnswered(): boolean {
+    return this.#turn.isAnswered;
+  }
+
   get isClosed(): boolean {
     return this.#turn.response.destroyed;
   }
