@@ -48,6 +48,8 @@ function resultOf(circumstances: Circumstances) {
     unreadable: lineCounts.unreadable,
     /** The first lines that could not be read. */
     unreadableLines: lineCounts.named,
+    /** Files that could not be read to their end, with the reason. */
+    brokenFiles: lineCounts.brokenFiles,
     /** Lines that are not of requests, such as the gateway's start. */
     otherLines: lineCounts.other,
     /** Requests that were not charged: refused earlier, or OPTIONS. */

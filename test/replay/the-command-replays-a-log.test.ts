@@ -153,6 +153,19 @@ it('--max-refused sets the exit status', async () => {
   expect((await run('half')).code).toBe(1);
 });
 
+it('--max-refused does not judge a log whose end is missing', async () => {
+  const whole = gzipSync(logText(BURSTS));
+  const { cut, limits } = await writeFiles({ cut: whole.subarray(0, -8), limits: LIMIT_5 });
+  const judged = await runReplayCommand(cut, '--limits', limits, '--max-refused', '99%');
+  expect(judged.stderr).toContain(
+    `--max-refused needs the whole log, and ${cut} could not be read to the end.`,
+  );
+  expect(judged.code).toBe(1);
+  const shown = await runReplayCommand(cut, '--limits', limits, '--json');
+  expect(shown.code).toBe(0);
+  expect(JSON.parse(shown.stdout)).toMatchObject({ brokenFiles: [{ file: cut }] });
+});
+
 it('with the price that an operation has in another document, it spends that', async () => {
   const document = {
     openapi: '3.1.0',

@@ -154,11 +154,16 @@ function rowsOf(text: string): number {
 }
 
 function exitCodeOf(result: ReplayResult, mostRefused: number | undefined): number {
-  const { complete, shareRefused } = result;
+  const { complete, shareRefused, brokenFiles } = result;
   if (!complete) return INTERRUPTED;
   const unread = unreadProblem({ ...result, requests: result.requests + result.retries.dropped });
   if (unread !== undefined) {
     printError(unread);
+    return UNREAD;
+  }
+  if (mostRefused !== undefined && brokenFiles.length > 0) {
+    const names = brokenFiles.map(({ file }) => file).join(', ');
+    printError(`--max-refused needs the whole log, and ${names} could not be read to the end.`);
     return UNREAD;
   }
   const problems = result.unmatched.map(unmatchedText);

@@ -1,7 +1,6 @@
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { LogEntry } from './entry.ts';
 
-/** A line that could not be read, and its place. */
 /** Maximum number of unreadable lines to list. Further ones are only counted. */
 const NAMED = 20;
 
