@@ -16,6 +16,7 @@ import { replayCommand } from './commands/replay/replay-command.ts';
 import type { RevokeOptions } from './commands/revoke.ts';
 import { errorLines, writeSafely } from './commands/terminal/error-lines.ts';
 import { description, version } from './config/package.ts';
+import { withoutLibraryOutput } from './observe/log/process-output.ts';
 import { readUrl, withOverrides } from './process/overrides.ts';
 
 const program = new Command('weir')
@@ -42,7 +43,9 @@ withSettings(program.command('check'))
     '--connect',
     'also test the connections to the store, the journal, the upstreams, the identity provider and the directory',
   )
-  .action(async (flags) => (await import('./commands/check/check.ts')).check(flags));
+  .action((flags) =>
+    withoutLibraryOutput(async () => (await import('./commands/check/check.ts')).check(flags)),
+  );
 withSettings(program.command('explain'))
   .description('show what a request costs, where the cost is set, who is charged and what is validated')
   .argument('<method>', 'such as GET')
@@ -51,8 +54,10 @@ withSettings(program.command('explain'))
   .option('--account <id>', 'target Account, as in X-Service-Account')
   .option('--address <ip>', "the client's address, for a public operation")
   .option('--json', 'print JSON')
-  .action(async (method, path, flags) =>
-    (await import('./commands/costs/explain.ts')).explain(method, path, flags),
+  .action((method, path, flags) =>
+    withoutLibraryOutput(async () =>
+      (await import('./commands/costs/explain.ts')).explain(method, path, flags),
+    ),
   );
 withSettings(program.command('operations'))
   .description(
@@ -84,8 +89,8 @@ withSettings(program.command('revoke'), 'process settings, which name the Redis 
   .option('--undo', 'let the token or the principal authenticate again')
   .option('--list', 'list the revocations')
   .option('--json', 'print JSON')
-  .action(async (flags: RevokeOptions, { args }: Command) =>
-    (await import('./commands/revoke.ts')).revoke(args, flags),
+  .action((flags: RevokeOptions, { args }: Command) =>
+    withoutLibraryOutput(async () => (await import('./commands/revoke.ts')).revoke(args, flags)),
   );
 withGateway(program.command('usage'))
   .description('print the limits of an Account, what it has used, and its recent operations')

@@ -7,13 +7,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { createDatabase } from '../../platform/test/fixtures/postgres.ts';
 import { check } from '../../src/commands/check/check.ts';
 import { makeCertificate } from '../fixtures/certificate.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { introspectionSettings, jwtSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
+import { startSentinel } from '../fixtures/redis-sentinel.ts';
 import { type RedisServer, startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { type CommandHere, runHere, runWeirHere } from '../fixtures/run-here.ts';
@@ -73,7 +74,7 @@ async function connect(
 }
 
 /** The lines about connections: those after the summary of the files. */
-const linesOf = ({ stdout }: CommandHere) => stdout.trimEnd().split('\n').slice(1);
+const linesOf = ({ stdout }: Pick<CommandHere, 'stdout'>) => stdout.trimEnd().split('\n').slice(1);
 
 it('reports each connection that works, and exits 0', async () => {
   const { url, jwksUrl } = await issuer();
@@ -94,6 +95,21 @@ it('tests no connection without --connect', async () => {
   const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
   const result = await runHere(() => check({ config }));
   expect([result.failure, linesOf(result)]).toEqual([undefined, []]);
+});
+
+it('prints no stack of a Sentinel that does not answer, as long as another does', async () => {
+  const { sentinelUrls, stop } = await startSentinel();
+  onTestFinished(stop);
+  const sentinels = ['redis://127.0.0.1:1', ...sentinelUrls];
+  const config = await writeConfiguration({
+    upstreamUrl: await upstreamUrl(),
+    store: { kind: 'sentinel', name: 'weir-test', sentinels, deadlineMs: 5000 },
+  });
+  const printed = vi.spyOn(console, 'error').mockImplementation(() => {});
+  onTestFinished(() => printed.mockRestore());
+  const { stdout } = await runWeirHere(['check', '--config', config, '--connect']);
+  expect(linesOf({ stdout })[0]).toMatch(/^store weir-test of .*: .*min-replicas-to-write is 0/);
+  expect(printed.mock.calls).toEqual([]);
 });
 
 it('reports every failure together, and exits 1', async () => {

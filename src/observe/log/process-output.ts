@@ -27,6 +27,20 @@ export function logProcessOutput(log: Logger, nowMs: () => number = () => perfor
   });
 }
 
+/**
+ * Runs something without what libraries print meanwhile: ioredis prints the stack of each Sentinel that it cannot reach, and goes on with
+ * another.
+ */
+export async function withoutLibraryOutput<T>(run: () => Promise<T>): Promise<T> {
+  const own = globalThis.console;
+  globalThis.console = new Console(lines(() => {}));
+  try {
+    return await run();
+  } finally {
+    globalThis.console = own;
+  }
+}
+
 /** Whether a text was not seen within the last minute. */
 export function quietly(nowMs: () => number): (text: string) => boolean {
   const quietUntilMs = new Map<string, number>();
