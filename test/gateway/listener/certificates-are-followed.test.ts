@@ -108,7 +108,9 @@ it('commands reach an https admin port: with an authority, or with the settings 
     'There are no live limits, and nothing is blocked.',
   );
   const untrusted = await runHere(() => usage('acct_1', { url }));
-  expect(untrusted.failure).toMatch(/does not answer: .*(CERT|ISSUER|VERIFY)/);
+  expect(untrusted.failure).toMatch(
+    /has a certificate that is not accepted .*: name its authority with --ca/,
+  );
   const plain = await runHere(() => usage('acct_1', { url: url.replace('https:', 'http:') }));
   expect(plain.failure).toContain('does not answer: ');
 
@@ -121,7 +123,9 @@ it('commands reach an https admin port: with an authority, or with the settings 
   expect((await runHere(() => usage('acct_1', { config }))).stdout).toContain('account acct_1');
   // Another certificate of the same authority is not the one that this gateway has.
   const other = await configOf(authority.issue('/CN=weir'));
-  expect((await runHere(() => usage('acct_1', { config: other }))).failure).toContain('does not answer: ');
+  expect((await runHere(() => usage('acct_1', { config: other }))).failure).toContain(
+    'has a certificate that is not accepted ',
+  );
   vi.unstubAllEnvs();
 });
 
