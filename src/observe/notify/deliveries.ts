@@ -71,13 +71,15 @@ export class Deliveries {
     this.#lookLater();
   }
 
-  /** Resolves once the message is kept. Rejects if the outbox cannot be asked. */
+  /** Resolves once the message is kept. Rejects if the outbox cannot be asked, or the secret cannot be read. */
   async add(madeMs: number, event: { readonly type: string; readonly data: object }): Promise<void> {
     const { outbox, observer } = this.#parts;
     const message = newMessage(madeMs, event);
+    // Fails where the file of the secret cannot be read, so it comes before a call is reserved.
+    const receiver = digestOf(this.#endpoint);
     const isFree = this.#free > 0 && !this.#isClosing;
     if (isFree) this.#reserved += 1;
-    const adding = outbox.add(digestOf(this.#endpoint), message.payload, isFree).finally(() => {
+    const adding = outbox.add(receiver, message.payload, isFree).finally(() => {
       if (isFree) this.#reserved -= 1;
     });
     const { state, dropped } = await adding;

@@ -30,6 +30,10 @@ async function open(
   const outbox = new MemoryOutbox();
   let isGone = () => false;
   const secrets = [SECRET];
+  const readSecrets = () => {
+    if (secrets.includes('unreadable')) throw new Error('the file is away');
+    return secrets;
+  };
   const observer = {
     notified(outcome: NotificationOutcome, count = 1) {
       counts[outcome] = (counts[outcome] ?? 0) + count;
@@ -39,10 +43,7 @@ async function open(
     },
   };
   const parts = { outbox, observer, log, changes: new Changes(log, Date.now), nowMs: Date.now };
-  const deliveries = new Deliveries(
-    { url: url ?? receiver.url, allowPrivate, secrets: () => secrets },
-    parts,
-  );
+  const deliveries = new Deliveries({ url: url ?? receiver.url, allowPrivate, secrets: readSecrets }, parts);
   onTestFinished(async () => {
     await deliveries.close();
     receiver.close();
@@ -70,6 +71,16 @@ it('it is given up in the end, and a redirect is not followed', async () => {
   await expect.poll(() => counts.failed, WITHIN).toBe(1);
   expect(receiver.calls).toHaveLength((counts.retried ?? 0) + 1);
   expect(problems).toEqual(['the webhook answered 302']);
+});
+
+it('a secret that could not be read for a while delays no later notification', async () => {
+  const { add, receiver, counts, secrets } = await open();
+  const [secret = ''] = secrets.splice(0, 1, 'unreadable');
+  for (let count = 0; count < 5; count += 1) await expect(add()).rejects.toThrow('the file is away');
+  secrets.splice(0, 1, secret);
+  await add();
+  await expect.poll(() => counts, WITHIN).toEqual({ delivered: 1 });
+  expect(receiver.calls).toHaveLength(1);
 });
 
 it('a message that is older than a day is tried once more, and then given up', async () => {
