@@ -1,8 +1,10 @@
+import { writeSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { destination, type Logger, pino } from 'pino';
 import { maskUrls } from '../../config/reader/mask.ts';
 import { printableJson } from '../../domain/printable.ts';
 import type { LineOutput } from './access-log.ts';
+import { quietly } from './process-output.ts';
 
 export interface Log {
   readonly log: Logger;
@@ -34,13 +36,31 @@ function openStandardOutput(): BatchedOutput {
   return standardOutput;
 }
 
-/** Writes to an open file, until the process exits. */
-export function openOutput(descriptor: number): BatchedOutput {
+/** Text that waits for room on a full disk; what is written beyond is lost. */
+const MOST_WAITING_LENGTH = 16_777_216;
+
+/**
+ * Writes to an open file, until the process exits. A disk that is full, or a reader that has gone, ends no gateway.
+ *
+ * @param warn gets a sentence once a minute while the file cannot be written
+ */
+export function openOutput(descriptor: number, warn = writeToStandardError): BatchedOutput {
   // Synchronous, so that a reader that does not keep up slows the gateway down, and nothing is left when the process exits.
-  const file = destination({ dest: descriptor, sync: true });
+  const file = destination({ dest: descriptor, sync: true, maxLength: MOST_WAITING_LENGTH });
+  const isNew = quietly(() => performance.now());
+  file.on('error', ({ code = 'error' }: NodeJS.ErrnoException) => {
+    if (isNew(code)) warn(`The log cannot be written (${code}). Weir serves on, and lines may be lost.\n`);
+  });
   const output = new BatchedOutput({ write: (lines) => void file.write(masked(lines)) });
   process.once('exit', () => output.flushSync());
   return output;
+}
+
+/** Nobody can be told if this fails as well. */
+function writeToStandardError(text: string): void {
+  try {
+    writeSync(2, text);
+  } catch {}
 }
 
 /** Many lines are looked through at once: hardly any has an `@`. */

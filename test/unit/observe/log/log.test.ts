@@ -1,5 +1,6 @@
+import { closeSync, openSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { BatchedOutput } from '../../../../src/observe/log/log.ts';
+import { BatchedOutput, openOutput } from '../../../../src/observe/log/log.ts';
 
 const written: string[] = [];
 const output = new BatchedOutput({ write: (text) => void written.push(text) });
@@ -40,4 +41,18 @@ test('what is left can be written at once, and only once', () => {
   output.flushSync();
   vi.advanceTimersByTime(5);
   expect(written).toEqual(['last\n']);
+});
+
+test('a disk that is full ends no gateway, and is reported once a minute', () => {
+  const full = openSync('/dev/full', 'w');
+  const exits = process.listeners('exit');
+  const warnings: string[] = [];
+  const log = openOutput(full, (text) => void warnings.push(text));
+  for (let count = 0; count < 3; count++) {
+    log.write('line\n');
+    log.flushSync();
+  }
+  expect(warnings).toEqual(['The log cannot be written (ENOSPC). Weir serves on, and lines may be lost.\n']);
+  for (const exit of process.listeners('exit')) if (!exits.includes(exit)) process.off('exit', exit);
+  closeSync(full);
 });
