@@ -149,16 +149,22 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
   onHead(head: ResponseHead): void {
     this.#head = head;
     const { context, exchange } = this;
-    const nowMs = performance.now();
-    context.upstreamMs = nowMs - this.#sentMs;
+    const nowMs = this.noteHead(head);
     // An error may come at once because the upstream has too much to do.
     if (head.status < 500) this.#noteLatency(nowMs);
-    context.upstreamStatus = head.status;
     if (context.operation?.settlement !== undefined) this.#cost = readCost(context, head);
     const lines = this.linesOf(head);
     if (context.cors !== undefined) addCors(lines, context.cors, head.fields);
     if (exchange.isUploadUnfinished) exchange.makeLast();
     exchange.begin(head.status, lines);
+  }
+
+  /** @returns when the head of the response came */
+  protected noteHead({ status }: ResponseHead): number {
+    const nowMs = performance.now();
+    this.context.upstreamMs = nowMs - this.#sentMs;
+    this.context.upstreamStatus = status;
+    return nowMs;
   }
 
   /** A tunnel has no latency, and an upload has its client's. */

@@ -33,7 +33,7 @@ export class TunnelRelay extends Relay {
     this.detach();
     const { context, exchange } = this;
     this.#count(behind);
-    context.upstreamStatus = head.status;
+    this.noteHead(head);
     const lines = this.linesOf(head);
     lines.add('Connection', 'Upgrade');
     lines.add('Upgrade', 'websocket');

@@ -104,7 +104,7 @@ it('a request and a WebSocket that outlive the grace have their lines, which bla
   const lines = weir.lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   const of = (id: string) => lines.filter(({ requestId }) => requestId === id);
   expect(of('plain')).toMatchObject([{ outcome: 'admitted', status: 0 }]);
-  expect(of('tunnel')).toMatchObject([{ outcome: 'admitted', status: 101 }]);
+  expect(of('tunnel')).toMatchObject([{ outcome: 'admitted', status: 101, upstreamMs: expect.any(Number) }]);
   expect(
     [...of('plain'), ...of('tunnel')].filter(({ upstreamError }) => upstreamError !== undefined),
   ).toEqual([]);
