@@ -61,7 +61,8 @@ export async function openTelemetry(
 /** Sends what OpenTelemetry reports to the log; a text that repeats, once a minute. */
 function warnings(log: Logger): (problem: string) => void {
   const isNew = quietly(() => performance.now());
-  const warn = (problem: string) => {
+  const warn = (text: string) => {
+    const problem = problemIn(text);
     if (isNew(problem)) log.warn({ problem }, 'OpenTelemetry reports a problem');
   };
   const silent = () => undefined;
@@ -70,4 +71,14 @@ function warnings(log: Logger): (problem: string) => void {
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   return warn;
+}
+
+/** The SDK reports an error as JSON with its stack. */
+function problemIn(text: string): string {
+  try {
+    const { message, code } = JSON.parse(text) as { readonly message?: unknown; readonly code?: unknown };
+    return String(message || code || text);
+  } catch {
+    return text;
+  }
 }

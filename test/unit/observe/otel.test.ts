@@ -1,3 +1,4 @@
+import { diag } from '@opentelemetry/api';
 import { pino } from 'pino';
 import { expect, it } from 'vitest';
 import { startTelemetry } from '../../../src/observe/otel/start-telemetry.ts';
@@ -77,4 +78,18 @@ it.each<[NodeJS.ProcessEnv, string]>([
   expect(log).toContain(text);
   delete process.env.OTEL_EXPORTER_OTLP_TIMEOUT;
   expect(log).toContain('metrics are exported');
+});
+
+it.each([
+  ['{"stack":"Error: refused\\n    at file:1","message":"refused","code":"ECONNREFUSED"}', 'refused'],
+  ['{"stack":"AggregateError","message":"","code":"ECONNREFUSED"}', 'ECONNREFUSED'],
+  ['no JSON', 'no JSON'],
+  ['null', 'null'],
+])('what the SDK reports is a sentence in the log: %j', async (text, problem) => {
+  const problems: string[] = [];
+  const output = pino({}, { write: (line: string) => void problems.push(JSON.parse(line).problem) });
+  const telemetry = await startTelemetry(ENDPOINT, output, { read: async () => [] });
+  diag.error(text);
+  await telemetry.close();
+  expect(problems).toContain(problem);
 });
