@@ -390,3 +390,18 @@ it('URLs of Sentinels and nodes with one user and database 0 are no warning', as
     await warningsOf({ settings: { store: { kind: 'sentinel', name: 'm', sentinels: nodes } } }),
   ).toEqual([]);
 });
+
+it.each([
+  ['https://10.0.0.1/x', false, 1],
+  ['https://[::1]/x', false, 1],
+  ['https://[::ffff:a00:1]/x', false, 1],
+  ['https://localhost/x', false, 1],
+  ['https://10.0.0.1/x', true, 0],
+  ['https://192.0.3.1/x', false, 0],
+  ['https://hooks.example.com/x', false, 0],
+])('a webhook at a private address is a warning: %s, allowPrivate %s', async (url, allowPrivate, count) => {
+  const notifications = { url, allowPrivate, secret: `whsec_${'a'.repeat(43)}=` };
+  const warnings = await warningsOf({ settings: { notifications } });
+  expect(warnings).toHaveLength(count);
+  for (const warning of warnings) expect(warning).toContain('notifications.url: is at a private address');
+});

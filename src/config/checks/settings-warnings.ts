@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { canonicalAddress, rangeBase } from '../../domain/network.ts';
 import { formatPath, type Problem } from '../problem.ts';
 import type { Environment } from '../reader/environment.ts';
@@ -32,7 +34,7 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
     warnings.push(at(['admin', 'host'], message));
   }
   warnings.push(...unusedUsage(settings, at), ...unknownReplicas(settings, written, env, at));
-  warnings.push(...ignoredParts(settings.store, at));
+  warnings.push(...ignoredParts(settings.store, at), ...privateReceiver(settings, at));
   warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
   warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
   return warnings;
@@ -72,6 +74,17 @@ function ignoredParts(store: Settings['store'], at: Locate): readonly Problem[] 
   if (!others.every(isFirst))
     warnings.push(at(['store', key], 'the user and password of the first URL are used for all'));
   return warnings;
+}
+
+/** A receiver of notifications that no call may reach. Names are looked up at each call. */
+function privateReceiver({ notifications: { url, allowPrivate } }: Settings, at: Locate): readonly Problem[] {
+  if (url === undefined || allowPrivate) return [];
+  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  const isPrivate = isIP(host) !== 0 && ipaddr.process(host).range() !== 'unicast';
+  if (!isPrivate && !isLoopback(host)) return [];
+  const message =
+    'is at a private address, so nothing is sent: set notifications.allowPrivate for a receiver in your own network';
+  return [at(['notifications', 'url'], message)];
 }
 
 /** Whether API keys are looked up at the upstream. */
