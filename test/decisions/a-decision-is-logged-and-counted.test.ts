@@ -64,6 +64,9 @@ it('the metrics count decisions by protocol, among all requests', async () => {
   expect(metrics).toContain('weir_decisions_total{protocol="ext-authz",outcome="admitted"} 1');
   expect(metrics).toContain('weir_decisions_total{protocol="forward-auth",outcome="admitted"} 1');
   expect(metrics).toContain('weir_decisions_total{protocol="auth-request",outcome="BadRequest"} 1');
+  // An outcome that has not occurred yet is there, so that its first increase shows.
+  for (const outcome of ['denied', 'uncounted', 'free', 'Unauthenticated', 'ServiceUnavailable'])
+    expect(metrics).toContain(`weir_decisions_total{protocol="decide",outcome="${outcome}"} 0`);
   expect(metrics).toContain('weir_requests_total{kind="read",bucket="account-read",outcome="admitted"} 4');
 });
 

@@ -10,7 +10,7 @@ import { DROPPED_REASONS, UNCOUNTED_REASONS } from '../../store/store.ts';
 import { SECONDS } from './fast-metrics.ts';
 import { counter, counterOf, gauge, histogram, histogramOf, reading } from './kinds.ts';
 import type { Registry } from './prometheus-client.ts';
-import { knownOutcomes, knownResponses } from './request-metrics.ts';
+import { knownOutcomes, knownResponses, OUTCOMES } from './request-metrics.ts';
 
 const BY_REASON = { reason: UNCOUNTED_REASONS };
 
@@ -47,8 +47,8 @@ const METRICS = {
     { reader: READERS },
   ),
   weir_decisions_total: counter(
-    'Requests of weir_requests_total that another proxy asked about, by its protocol and the outcome.',
-    { protocol: PROTOCOLS, outcome: ['admitted', 'denied'] },
+    'Requests of weir_requests_total that another proxy or a program asked about, by its protocol and the outcome.',
+    { protocol: PROTOCOLS, outcome: OUTCOMES },
   ),
   weir_unlisted_operations_total: counter('Requests that match no listed operation, by method.', {
     method: METHODS.filter((method) => method !== 'OPTIONS'),

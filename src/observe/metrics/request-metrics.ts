@@ -117,6 +117,12 @@ const AFTER_CHARGE = ['BadRequest', 'PayloadTooLarge', 'ValidationError', 'Servi
 /** By the first digit of the status. */
 const CLASSES = ['', '1xx', '2xx', '3xx', '4xx', '5xx'];
 
+/** Every outcome that a request can have, the codes of refusals among them. */
+export const OUTCOMES: readonly string[] = [
+  ...['admitted', 'denied', 'uncounted', 'free'],
+  ...PROBLEM_CODES.filter((code) => code !== 'RateLimitExceeded'),
+];
+
 /** Every combination of kind, bucket and outcome that a request can have. */
 export function* knownOutcomes(): Generator<readonly [kind: string, bucket: string, outcome: string]> {
   const codes = PROBLEM_CODES.filter((code) => code !== 'RateLimitExceeded');
