@@ -38,18 +38,18 @@ export class ApiKeys implements IdentitySource {
   readonly #provider: Provider;
   readonly #current = new Map<string, Promise<Authentication>>();
   readonly #next = new Map<string, Promise<Authentication>>();
-  #principals: Identities['principals'];
+  #identities: Identities;
 
-  constructor(options: ApiKeysOptions, file: StaticIdentities, { principals }: Identities) {
+  constructor(options: ApiKeysOptions, file: StaticIdentities, identities: Identities) {
     this.#options = options;
     this.#file = file;
-    this.#principals = principals;
+    this.#identities = identities;
     this.#provider = new Provider({ ...options, name: 'api-keys', statuses: [200, 404] });
   }
 
-  /** Replaces the principals after a reload of the identities file. */
-  replace({ principals }: Identities): void {
-    this.#principals = principals;
+  /** Replaces the principals and Accounts after a reload of the identities file. */
+  replace(identities: Identities): void {
+    this.#identities = identities;
   }
 
   principalOf(token: string, client?: Client): Awaitable<Authentication> {
@@ -87,7 +87,8 @@ export class ApiKeys implements IdentitySource {
       question: digest,
     };
     const answer = await this.#provider.call(request, (body) => {
-      if (!isOwner(body)) throw new UnusableAnswer('the answer has no "principal"');
+      const wrong = wrongMember(body);
+      if (wrong !== undefined) throw new UnusableAnswer(`the answer has no valid "${wrong}"`);
     });
     if (answer === 'unavailable') {
       observer.identified('api-keys', 'unavailable', false);
@@ -104,23 +105,27 @@ export class ApiKeys implements IdentitySource {
 
   #ownerOf(digest: string, owner: KeyOwner): Authentication {
     const { principal: id, issuedAt, account, plan, periodStartsOn } = owner;
-    const issuedAtMs = issuedAt === undefined ? undefined : Date.parse(issuedAt);
+    const issuedAtMs = isAbsent(issuedAt) ? undefined : Date.parse(issuedAt);
     const revoked = this.#options.revocations.refuse([digest], id, issuedAtMs);
     if (revoked !== undefined) return revoked;
-    const principal = this.#principals.get(id);
+    const principal = this.#identities.principals.get(id);
     if (principal === undefined) {
       this.#options.log.warn('an API key belongs to a principal that is not in the identities file');
       return 'no-account';
     }
-    return keptTo({ ...principal, ...planIn(plan), ...startIn(periodStartsOn) }, account);
+    const owned = { ...principal, ...planIn(plan), ...startIn(periodStartsOn) };
+    return isAbsent(account) ? owned : this.#keptTo(owned, account);
   }
-}
 
-/** The principal as a key lets it act: for one Account alone if the key belongs to another than the principal's own. */
-function keptTo(principal: Principal, account: string | undefined): Principal | 'no-account' {
-  if (account === undefined || account === principal.account) return principal;
-  if (principal.account !== undefined && !principal.actsFor.has(account)) return 'no-account';
-  return { ...principal, account, actsFor: new Set() };
+  /** The principal as a key lets it act: for one Account alone if the key belongs to another than the principal's own. */
+  #keptTo(principal: Principal, account: string): Principal | 'no-account' {
+    if (account === principal.account) return principal;
+    const mayActFor =
+      principal.account === undefined
+        ? this.#identities.accounts.get(account)?.organization === principal.organization
+        : principal.actsFor.has(account);
+    return mayActFor ? { ...principal, account, actsFor: new Set() } : 'no-account';
+  }
 }
 
 /** The URL for looking up the owner of a key. A path is relative to the upstream's URL. */
@@ -129,24 +134,28 @@ export function keyOwnersUrl(url: string, upstreamUrl: string): string {
   return url.startsWith('/') ? `${upstreamUrl.replace(/(?<!\/)\/+$/, '')}${url}` : url;
 }
 
+/** A member that is null counts as absent. */
 interface KeyOwner {
   readonly principal: string;
   /** When the key was issued. A principal's revocation does not apply to keys issued after it. */
-  readonly issuedAt?: string;
+  readonly issuedAt?: string | null;
   /** The Account that the key belongs to. */
-  readonly account?: string;
+  readonly account?: string | null;
   /** The plan of its Account. */
   readonly plan?: unknown;
   /** The day on which the months of its Account begin. */
   readonly periodStartsOn?: unknown;
 }
 
-function isOwner(body: unknown): body is KeyOwner {
-  if (typeof body !== 'object' || body === null) return false;
-  const { principal, issuedAt, account } = body as Record<string, unknown>;
-  return (
-    typeof principal === 'string' &&
-    (issuedAt === undefined || !Number.isNaN(Date.parse(`${issuedAt}`))) &&
-    (account === undefined || typeof account === 'string')
-  );
+/** The member that keeps a body from being a KeyOwner. */
+function wrongMember(body: unknown): keyof KeyOwner | undefined {
+  const { principal, issuedAt, account } = (body ?? {}) as Record<string, unknown>;
+  if (typeof principal !== 'string') return 'principal';
+  const isDate = typeof issuedAt === 'string' && !Number.isNaN(Date.parse(issuedAt));
+  if (!isAbsent(issuedAt) && !isDate) return 'issuedAt';
+  return isAbsent(account) || typeof account === 'string' ? undefined : 'account';
+}
+
+function isAbsent(value: unknown): value is null | undefined {
+  return value === undefined || value === null;
 }

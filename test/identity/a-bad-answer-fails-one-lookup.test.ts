@@ -205,3 +205,16 @@ it.each(UNUSABLE)('the log says once what was wrong, and never the token: %s', a
   expect(others).toEqual([]);
   expect(gateway.lines.join('')).not.toContain('wrong-');
 });
+
+it.each([
+  ['principal', {}],
+  ['issuedAt', { principal: 'person_1', issuedAt: 'yesterday' }],
+  ['issuedAt', { principal: 'person_1', issuedAt: 1_700_000_000 }],
+  ['account', { principal: 'person_1', account: 7 }],
+])('the log names the member of the record of an API key that is wrong: %s', async (member, record) => {
+  const [, keys = KINDS[0] as Kind] = KINDS;
+  await start(keys);
+  issuer.keyOwners.set(digestOf(keyOf('odd')), record);
+  expect((await keys.send('odd')).status).toBe(503);
+  expect(logged(`the answer has no valid \\"${member}\\"`)).toHaveLength(1);
+});

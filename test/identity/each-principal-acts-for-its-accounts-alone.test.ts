@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
@@ -167,6 +168,41 @@ describe.each(SETUPS)('$name', ({ name, identity }) => {
     }
     expect([...bodies], 'foreign and unknown Accounts cannot be told apart').toHaveLength(1);
     expect(gateway.upstream.seen).toHaveLength(before);
+  });
+});
+
+describe('an API key', () => {
+  let issuer: TestIssuer;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    issuer = await startIssuer();
+    const identity = { kind: 'api-keys', file: 'identities.yaml', url: `${issuer.url}/keys/{digest}` };
+    gateway = await startGateway({ settings: { identity }, limits: PLENTY, identities: IDENTITIES });
+  });
+  afterAll(() => Promise.all([gateway.close(), issuer.close()]));
+
+  let keys = 0;
+  const statusOf = async (owner: object) => {
+    const token = `wk_0123456789abcdef${keys++}`;
+    issuer.keyOwners.set(createHash('sha256').update(token).digest('hex'), owner);
+    return (await gateway.send('GET', '/v3/things', { token })).status;
+  };
+
+  it.each([
+    ['person_1', ['acct_1', 'acct_2', 'acct_5'], ['acct_3', 'acct_4', 'acct_9']],
+    ['svc_1', ['acct_1'], ['acct_2', 'acct_4', 'acct_9']],
+    ['svc_org', ['acct_1', 'acct_2'], ['acct_3', 'acct_4', 'acct_9', '']],
+  ])('of %s belongs to an Account that it may act for', async (principal, allowed, foreign) => {
+    for (const account of allowed) expect(await statusOf({ principal, account }), account).toBe(200);
+    for (const account of foreign) expect(await statusOf({ principal, account }), account).toBe(401);
+    expect(gateway.upstream.seen.map(({ headers }) => headers['x-account-id'])).toEqual(allowed);
+    gateway.upstream.seen.length = 0;
+  });
+
+  it('has no Account and no date of issue where the endpoint answers null', async () => {
+    expect(await statusOf({ principal: 'person_1', account: null, issuedAt: null, plan: null })).toBe(200);
+    expect(gateway.upstream.seen.at(-1)?.headers['x-account-id']).toBe('acct_1');
   });
 });
 
