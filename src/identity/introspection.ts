@@ -45,12 +45,15 @@ export class IntrospectionVerifier implements Verifier {
     };
     const answer = await this.#provider.call(request, (body) => {
       if (!isAnswer(body)) throw new UnusableAnswer('the answer has no "active"');
+      const odd = TIMES.find((name) => timeIn(body[name]) === 'odd');
+      if (odd !== undefined) throw new UnusableAnswer(`"${odd}" of the answer is not a number`);
     });
     if (answer === 'unavailable') return { outcome: 'unavailable' };
     const claims = answer.body as Claims;
     const principal = this.#faultOf(claims, requestedAtMs) ?? readPrincipal(claims, this.#options.claims);
     if (typeof principal === 'string') return { outcome: 'invalid', isFinal: true, fault: principal };
-    const expiresAtMs = typeof claims.exp === 'number' ? claims.exp * 1000 : undefined;
+    const exp = timeIn(claims.exp);
+    const expiresAtMs = typeof exp === 'number' ? exp * 1000 : undefined;
     return { outcome: 'known', principal, expiresAtMs, confirmedAtMs };
   }
 
@@ -72,8 +75,9 @@ export class IntrospectionVerifier implements Verifier {
   }
 
   /** An issuer does not say why a token is not active. */
-  #faultOf({ active, iss, aud, nbf }: Claims, nowMs: number): TokenFault | undefined {
+  #faultOf({ active, iss, aud, ...times }: Claims, nowMs: number): TokenFault | undefined {
     const { issuer, audience } = this.#options;
+    const nbf = timeIn(times.nbf);
     if (active !== true) return 'unknown-token';
     if (issuer !== undefined && iss !== undefined && iss !== issuer) return 'issuer';
     if (typeof nbf === 'number' && nbf * 1000 > nowMs) return 'not-yet-valid';
@@ -82,7 +86,20 @@ export class IntrospectionVerifier implements Verifier {
   }
 }
 
-function isAnswer(body: unknown): boolean {
+/** The members whose times are judged. */
+const TIMES = ['exp', 'nbf'];
+
+/**
+ * A time in seconds (RFC 7662 section 2.2), or its digits as text, which some issuers send. Any other value is odd: the token would
+ * seem to have no end.
+ */
+function timeIn(value: unknown): number | 'odd' | undefined {
+  if (value === undefined || value === null) return undefined;
+  const time = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  return typeof time === 'number' ? time : 'odd';
+}
+
+function isAnswer(body: unknown): body is Claims {
   return typeof body === 'object' && body !== null && 'active' in body && typeof body.active === 'boolean';
 }
 

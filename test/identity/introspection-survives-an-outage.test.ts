@@ -63,6 +63,8 @@ const UNFIT: readonly (readonly [string, Claims])[] = [
   ['no audience', { aud: undefined }],
   ['not yet valid', { nbf: Date.now() / 1000 + 60 }],
   ['expired', { exp: Date.now() / 1000 - 60 }],
+  ['not yet valid, in digits', { nbf: `${Math.round(Date.now() / 1000) + 60}` }],
+  ['expired, in digits', { exp: `${Math.round(Date.now() / 1000) - 60}` }],
   ['no principal', { sub: undefined }],
 ];
 
@@ -78,9 +80,13 @@ it('an answer that does not fit is no identity', async () => {
 });
 
 it('an answer in a form of its own is no answer', async () => {
-  issuer.tokens.set('odd', { ...PERSON, active: 'true' });
+  const odd = [{ active: 'true' }, { exp: '2020-01-01T00:00:00Z' }, { exp: {} }, { nbf: 'soon' }];
+  for (const [index, claims] of odd.entries()) issuer.tokens.set(`odd-${index}`, { ...PERSON, ...claims });
   await start();
-  expect(await statusOf('odd')).toBe(503);
+  for (const [index, claims] of odd.entries())
+    expect(await statusOf(`odd-${index}`), JSON.stringify(claims)).toBe(503);
+  issuer.tokens.set('null', { ...PERSON, exp: null, nbf: null });
+  expect(await statusOf('null')).toBe(200);
 });
 
 it.each([
