@@ -67,6 +67,7 @@ const ATTACKS: readonly (readonly [string, string, () => string | Promise<string
   ['without an end', 'malformed', () => issuer.sign({ exp: null })],
   ['an end that is no number', 'malformed', () => issuer.sign({ exp: '9999999999' })],
   ['not yet valid', 'not-yet-valid', () => issuer.sign({ nbf: nowSeconds + 300 })],
+  ['a beginning that is no number', 'malformed', () => issuer.sign({ nbf: 'soon' })],
   ['tampered claims', 'signature', async () => withClaims(await issuer.sign(), { account: 'acct_2' })],
   ['a tampered signature', 'signature', async () => (await issuer.sign()).replace(/.{8}$/, 'AAAAAAAA')],
   ['no signature', 'signature', async () => (await issuer.sign()).replace(/[^.]*$/, '')],

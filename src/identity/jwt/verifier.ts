@@ -118,7 +118,10 @@ export class JwtVerifier implements Verifier {
 /** An error that is not of jose means that the key cannot be used, for example because it is too short. */
 function faultOf(error: unknown): TokenFault {
   if (error instanceof errors.JWTExpired) return 'expired';
-  if (error instanceof errors.JWTClaimValidationFailed) return CLAIM_FAULTS[error.claim] ?? 'malformed';
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    // A claim of another type than RFC 7519 gives it.
+    return error.reason === 'invalid' ? 'malformed' : (CLAIM_FAULTS[error.claim] ?? 'malformed');
+  }
   if (error instanceof errors.JWKSNoMatchingKey) return 'unknown-key';
   const isMalformed = error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid;
   return isMalformed ? 'malformed' : 'signature';
