@@ -1,16 +1,28 @@
 import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
+import { didYouMean } from '../../config/reader/value-messages.ts';
 import { ADDITIONAL_METHODS, KINDS_BY_METHOD } from '../listed-operation.ts';
 import { child, type Node, problemAt } from './documents.ts';
 
 /** Where OpenAPI 3.2 (section 4.10) has further methods, and the extension that earlier versions have for it. */
 const ADDITIONAL = ['additionalOperations', 'x-oai-additionalOperations'];
 
+/** The members of a path that are operations (OpenAPI 3.2 section 4.9). */
+const OPERATIONS = [
+  ...Object.keys(KINDS_BY_METHOD).map((method) => method.toLowerCase()),
+  'options',
+  'trace',
+];
+
+/** The other members. */
+const OTHERS = new Set([...ADDITIONAL, '$ref', 'summary', 'description', 'servers', 'parameters']);
+
 /**
- * The operations of a path by their methods. Methods that the gateway does not serve become a warning, except `options` and `trace`,
- * which have fields of their own and no price.
+ * The operations of a path by their methods. What is not read becomes a warning: members that a path does not have, and methods that the
+ * gateway does not serve, except `options` and `trace`, which have fields of their own and no price.
  */
 export function* operationsOf(item: Node, warnings: Problem[]): Generator<readonly [string, Node]> {
+  warnings.push(...unreadMembers(item));
   for (const method of Object.keys(KINDS_BY_METHOD)) {
     const node = child(item, method.toLowerCase());
     if (isMapping(node.value)) yield [method, node];
@@ -25,8 +37,24 @@ function* additionalOf(additional: Node, warnings: Problem[]): Generator<readonl
     if (!isServed(method))
       warnings.push(problemAt(node, 'is not read', 'the gateway does not serve this method'));
     else if (isMapping(node.value)) yield [method, node];
+    else warnings.push(problemAt(node, ...NO_MAPPING));
   }
 }
+
+/** Warnings of members that may be meant as operations: their requests cost what unlisted ones cost. */
+function unreadMembers(item: Node): readonly Problem[] {
+  if (!isMapping(item.value))
+    return [problemAt(item, 'is not read', 'a path is a mapping of its operations')];
+  return Object.entries(item.value).flatMap(([key, value]) => {
+    if (/^x/i.test(key) || OTHERS.has(key)) return [];
+    const node = child(item, key);
+    if (OPERATIONS.includes(key)) return isMapping(value) ? [] : [problemAt(node, ...NO_MAPPING)];
+    const hint = didYouMean(key.toLowerCase(), OPERATIONS) ?? 'a path has no such member';
+    return [problemAt(node, 'is not read', hint)];
+  });
+}
+
+const NO_MAPPING = ['is not read', 'an operation is a mapping, which may be empty: {}'] as const;
 
 function isServed(method: string): boolean {
   return Object.hasOwn(KINDS_BY_METHOD, method) || ADDITIONAL_METHODS.has(method);

@@ -25,7 +25,10 @@ export function readParameters(
   const parameters = new Map<string, Parameter>();
   for (const owner of [pathItem, operation]) {
     const list = child(owner, 'parameters');
-    if (!Array.isArray(list.value)) continue;
+    if (!Array.isArray(list.value)) {
+      if (list.value !== undefined && list.value !== null) problems.push(problemAt(list, 'must be a list'));
+      continue;
+    }
     for (const index of list.value.keys()) {
       const parameter = readParameter(documents, child(list, String(index)), problems);
       if (parameter !== undefined) parameters.set(`${parameter.in} ${parameter.name}`, parameter);

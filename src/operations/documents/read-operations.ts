@@ -85,7 +85,9 @@ function versionProblem(root: Node): Problem | undefined {
   if (version === undefined)
     return problemAt(at, 'this is not an OpenAPI document', 'it has no "openapi: 3.1.0"');
   if (typeof version !== 'string' || !/^3\.[0-2]\.\d/.test(version)) {
-    return problemAt(at, `OpenAPI ${version} is not supported`, 'expected 3.0, 3.1 or 3.2, such as "3.1.0"');
+    const isShort = /^3\.[0-2]$/.test(`${version}`);
+    const hint = `${isShort ? 'the version has three numbers' : 'expected 3.0, 3.1 or 3.2'}, such as "3.1.0"`;
+    return problemAt(at, `OpenAPI ${version} is not supported`, hint);
   }
   return undefined;
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { formatProblem } from '../../../../src/config/problem.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../../fixtures/api-files.ts';
 
 let folder: ApiFolder;
@@ -18,7 +19,7 @@ describe('a document of another kind', () => {
     ],
     [
       'openapi: 3.1\npaths: {}\n',
-      /^openapi\.yaml:1: openapi: OpenAPI 3\.1 is not supported: .* such as "3\.1\.0"/,
+      /^openapi\.yaml:1: openapi: OpenAPI 3\.1 is not supported: the version has three numbers, such as "3\.1\.0"/,
     ],
     ['info: {}\n', /this is not an OpenAPI document/],
     ['openapi: 3.1.0\ninfo: {}\n', /the document lists no paths/],
@@ -45,6 +46,37 @@ describe('a document of another kind', () => {
   });
 });
 
+test('what may be meant as an operation and is not read is a warning, with its line', async () => {
+  const items = [
+    '/a:',
+    '  get:',
+    '  post: 5',
+    '  PUT: {}',
+    '  delet: {}',
+    '  x-own: 1',
+    '  options: {}',
+    '  summary: x',
+    '  notes: x',
+    '/b: 7',
+    '/c:',
+    '/d: { patch: {} }',
+  ];
+  await folder.write('openapi.yaml', openapi(items.join('\n')));
+  const files = folder.files();
+  expect((await files.load()).map(({ id }) => id)).toEqual(['PATCH /d']);
+  const mapping = 'is not read: an operation is a mapping, which may be empty: {}';
+  const path = 'is not read: a path is a mapping of its operations';
+  expect(files.warnings.map((one) => formatProblem(one).replace(`${folder.path}/`, ''))).toEqual([
+    `openapi.yaml:5: paths["/a"].get: ${mapping}`,
+    `openapi.yaml:6: paths["/a"].post: ${mapping}`,
+    'openapi.yaml:7: paths["/a"].PUT: is not read: did you mean "put"?',
+    'openapi.yaml:8: paths["/a"].delet: is not read: did you mean "delete"?',
+    'openapi.yaml:12: paths["/a"].notes: is not read: a path has no such member',
+    `openapi.yaml:13: paths["/b"]: ${path}`,
+    `openapi.yaml:14: paths["/c"]: ${path}`,
+  ]);
+});
+
 describe('the problems of a price list', () => {
   test('all are reported together, each with file and line', async () => {
     await folder.write(
@@ -58,6 +90,7 @@ describe('the problems of a price list', () => {
           '  get: { x-weir: { csot: 2, personOnly: yes please } }',
           '/b: { get: { x-weir: expensive, parameters: [{ in: query }] } }',
           '/c: { get: { parameters: [{ name: x, in: query, schema: { type: strin } }] } }',
+          '/d: { get: { parameters: { page: { in: query } } } }',
         ].join('\n'),
       ),
     );
@@ -74,6 +107,7 @@ describe('the problems of a price list', () => {
       'openapi.yaml:9: paths["/b"].get.x-weir: must be a mapping such as {cost: 5}',
       'openapi.yaml:9: paths["/b"].get.parameters.0: a parameter needs a name and an in',
       'openapi.yaml:10: paths["/c"].get.parameters.0.schema: its schema cannot be used: type must be JSONType or JSONType[]: strin',
+      'openapi.yaml:11: paths["/d"].get.parameters: must be a list',
       'openapi.yaml:8: paths["/a/{other}"].get: GET /a/{other} matches the same requests as GET /a/{id} at openapi.yaml:5: keep one of them',
     ]);
   });
