@@ -97,6 +97,7 @@ export class OperationFiles {
     }
     operations.push(...this.#listed(problems));
     problems.push(...findDuplicates(operations));
+    warnings.push(...findSharedIds(operations));
     return operations;
   }
 
@@ -222,4 +223,29 @@ function findDuplicates(operations: readonly ListedOperation[]): readonly Proble
     problems.push(problemIn(writtenAt, message, 'keep one of them'));
   }
   return problems;
+}
+
+/**
+ * One warning for each id that several operations have. Operations at one place are one operation, with several base paths or in several
+ * paths.
+ */
+function findSharedIds(operations: readonly ListedOperation[]): readonly Problem[] {
+  const first = new Map<string, ListedOperation>();
+  const found = new Map<string, Problem>();
+  for (const operation of operations) {
+    const { id, method, path, writtenAt } = operation;
+    const other = first.get(id);
+    if (other === undefined) first.set(id, operation);
+    else if (!found.has(id) && !isSamePlace(other.writtenAt, writtenAt)) {
+      const message = `${method} ${path} has the id of ${other.method} ${other.path} at ${formatPlace(other.writtenAt)}`;
+      found.set(id, problemIn(writtenAt, message, SHARED_ID));
+    }
+  }
+  return [...found.values()];
+}
+
+const SHARED_ID = 'limits that name the id count both, and decisions that name it have the cost of the last';
+
+function isSamePlace(one: Place, other: Place): boolean {
+  return one.file === other.file && one.path === other.path;
 }

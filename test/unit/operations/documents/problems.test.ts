@@ -77,6 +77,21 @@ test('what may be meant as an operation and is not read is a warning, with its l
   ]);
 });
 
+test('an id that several operations have is a warning, and several base paths of one operation are not', async () => {
+  const servers = 'servers: [{ url: /v1 }, { url: /v2 }]\n';
+  const shared = ['/a: { get: { operationId: find } }', '/b: { get: { operationId: find } }'];
+  const named = '/c: { get: { operationId: POST /v1/d } }';
+  const paths = [...shared, '/e: { get: { operationId: other } }', named, '/d: { post: {} }'].join('\n');
+  await folder.write('openapi.yaml', openapi(paths, '3.1.0', servers));
+  const files = folder.files();
+  await files.load();
+  const why = 'limits that name the id count both, and decisions that name it have the cost of the last';
+  expect(files.warnings.map((one) => formatProblem(one).replaceAll(`${folder.path}/`, ''))).toEqual([
+    `openapi.yaml:6: paths["/b"].get: GET /v1/b has the id of GET /v1/a at openapi.yaml:5: ${why}`,
+    `openapi.yaml:9: paths["/d"].post: POST /v1/d has the id of GET /v1/c at openapi.yaml:8: ${why}`,
+  ]);
+});
+
 describe('the problems of a price list', () => {
   test('all are reported together, each with file and line', async () => {
     await folder.write(
