@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, type JsonWebKey } from 'node:crypto';
 import type { JSONWebKeySet, JWK } from 'jose';
 import { type ConfigError, fileError } from '../problem.ts';
 import { isMapping } from '../reader/schema-node.ts';
@@ -13,6 +13,9 @@ export function parseKeyFile(text: string, path: string, algorithms: readonly st
   if (keys.length === 0) throw fileError(path, 'contains no key');
   const symmetric = algorithms.filter(isSymmetric);
   for (const key of keys) symmetric.length > 0 ? checkSecret(path, key, symmetric) : checkPublic(path, key);
+  if (symmetric.length > 0 && keys.length > 1)
+    throw fileError(path, `contains ${keys.length} secrets`, 'only one can be used');
+  if (symmetric.length === 0) checkUsable(path, keys);
   return { keys: [...keys] };
 }
 
@@ -29,6 +32,29 @@ function checkSecret(path: string, { kty, k }: JWK, algorithms: readonly string[
 function checkPublic(path: string, { kty, d }: JWK): void {
   if (kty === 'oct') throw fileError(path, 'contains a secret, but the algorithms need public keys');
   if (d !== undefined) throw privateKey(path);
+}
+
+/** A set may have keys that cannot be used beside those that can. */
+function checkUsable(path: string, keys: readonly JWK[]): void {
+  const [first, ...others] = keys.map(whyUnusable);
+  if (first !== undefined && !others.includes(undefined))
+    throw fileError(path, 'contains no key that verifies a signature', first);
+}
+
+/** RFC 7518 section 3.3: an RSA key has at least this many bits. jose refuses a smaller one. */
+const LEAST_RSA_BITS = 2048;
+
+/** Why no signature can be verified with a public key; undefined if one can be. */
+function whyUnusable(key: JWK): string | undefined {
+  try {
+    const { asymmetricKeyDetails } = createPublicKey({ key: key as JsonWebKey, format: 'jwk' });
+    const bits = asymmetricKeyDetails?.modulusLength ?? LEAST_RSA_BITS;
+    return bits < LEAST_RSA_BITS
+      ? `RSA needs ${LEAST_RSA_BITS} bits or more, and the key has ${bits}`
+      : undefined;
+  } catch {
+    return `the "${key.kty}" key is not valid`;
+  }
 }
 
 function keyOfPem(path: string, text: string): JWK {

@@ -78,11 +78,15 @@ describe('a key file', () => {
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
   const jwk = publicKey.export({ format: 'jwk' });
   const secret = { kty: 'oct', k: Buffer.alloc(32, 7).toString('base64url') };
+  const shortRsa = generateKeyPairSync('rsa', { modulusLength: 1024 })
+    .publicKey.export({ type: 'spki', format: 'pem' })
+    .toString();
 
   it.each([
     ['PEM', pem],
     ['JWK', JSON.stringify(jwk)],
     ['JWKS', JSON.stringify({ keys: [jwk] })],
+    ['JWKS with a key that cannot be used', JSON.stringify({ keys: [jwk, { kty: 'new' }] })],
   ])('may be %s', (_form, text) => {
     expect(parseKeyFile(text, 'keys', ['ES256']).keys[0]).toMatchObject({ kty: 'EC', x: jwk.x });
   });
@@ -102,6 +106,14 @@ describe('a key file', () => {
     ['nothing', '', 'is neither PEM nor JSON'],
     ['another thing', '[1]', 'is neither a JWK nor a JWKS'],
     ['no keys', '{"keys":[]}', 'contains no key'],
+    [
+      'a JWK without its numbers',
+      '{"kty":"RSA"}',
+      'no key that verifies a signature: the "RSA" key is not valid',
+    ],
+    ['a JWK off its curve', JSON.stringify({ ...jwk, y: jwk.x }), 'the "EC" key is not valid'],
+    ['a key of another kind', '{"keys":[{"kty":"new"}]}', 'the "new" key is not valid'],
+    ['a short RSA key', shortRsa, 'RSA needs 2048 bits or more, and the key has 1024'],
     ['broken PEM', '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----', 'is not a PEM public key'],
   ])('is not %s', (_what, text, problem) => {
     expect(() => parseKeyFile(text, 'keys', ['ES256'])).toThrow(problem);
@@ -114,6 +126,11 @@ describe('a key file', () => {
   ])('is no secret of %i bytes for %j', (length, algorithms, problem) => {
     const short = { kty: 'oct', k: Buffer.alloc(length, 7).toString('base64url') };
     expect(() => parseKeyFile(JSON.stringify(short), 'keys', algorithms)).toThrow(problem);
+  });
+
+  it('has no second secret, which would never be used', () => {
+    const text = JSON.stringify({ keys: [secret, secret] });
+    expect(() => parseKeyFile(text, 'keys', ['HS256'])).toThrow('contains 2 secrets: only one can be used');
   });
 
   it('is no public key where the algorithms want a secret', () => {
