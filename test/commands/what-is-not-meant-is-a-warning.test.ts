@@ -405,3 +405,18 @@ it.each([
   expect(warnings).toHaveLength(count);
   for (const warning of warnings) expect(warning).toContain('notifications.url: is at a private address');
 });
+
+it('a value that looks like a variable is used as it is written, and is not printed', async () => {
+  const admin = { port: 0, token: '$' + '{WEIR_ADMIN_TOKEN}' };
+  const store = { kind: 'redis', url: 'redis://127.0.0.1:1', password: '$REDIS_PASSWORD' };
+  const warnings = await warningsOf({
+    settings: { admin, store, log: { fields: { 'deploy.price': '$5.00' } } },
+  });
+  const written = 'is used as it is written: docs/configuration.md has the variable that sets it';
+  expect(warnings.map((line) => line.replace(/^weir\.yaml:\d+: warning: /, ''))).toEqual([
+    `admin.token: ${written}`,
+    `store.password: ${written}`,
+  ]);
+  vi.stubEnv('WEIR_STORE_PASSWORD', 'from-the-environment');
+  expect(await warningsOf({ settings: { store } })).toEqual([]);
+});

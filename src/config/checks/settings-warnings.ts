@@ -35,6 +35,7 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
   }
   warnings.push(...unusedUsage(settings, at), ...unknownReplicas(settings, written, env, at));
   warnings.push(...ignoredParts(settings.store, at), ...privateReceiver(settings, at));
+  warnings.push(...placeholders(settings, [], at));
   warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
   warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
   return warnings;
@@ -85,6 +86,15 @@ function privateReceiver({ notifications: { url, allowPrivate } }: Settings, at:
   const message =
     'is at a private address, so nothing is sent: set notifications.allowPrivate for a receiver in your own network';
   return [at(['notifications', 'url'], message)];
+}
+
+/** Values such as `${TOKEN}`, which other programs would replace: everyone could guess such a secret. */
+function placeholders(value: unknown, path: readonly string[], at: Locate): readonly Problem[] {
+  if (typeof value === 'string' && /^\$(\w+|\{\w+\})$/.test(value)) {
+    return [at(path, 'is used as it is written: docs/configuration.md has the variable that sets it')];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, one]) => placeholders(one, [...path, key], at));
 }
 
 /** Whether API keys are looked up at the upstream. */
