@@ -33,9 +33,12 @@ function readPort(text: string): string {
   throw new InvalidArgumentError('It must be a whole number from 0 to 65535.');
 }
 
-/** An http:// or https:// URL without credentials, which are never sent. */
+/** An http:// or https:// URL without credentials, which are never sent, and without a query, which upstream.url cannot have. */
 export function readUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (/^https?:\/\//.test(text) && url?.username === '' && url.password === '') return text;
-  throw new InvalidArgumentError('It must be an http:// or https:// URL, without a user name or password.');
+  const isPlain = url?.username === '' && url.password === '' && !/[?#]/.test(text);
+  if (/^https?:\/\//.test(text) && isPlain) return text;
+  throw new InvalidArgumentError(
+    'It must be an http:// or https:// URL, without a user name, a password or a query.',
+  );
 }

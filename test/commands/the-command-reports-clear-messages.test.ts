@@ -106,6 +106,7 @@ describe('weir', () => {
     ['--port', '80a', 'It must be a whole number from 0 to 65535.'],
     ['--admin-port', '65536', 'It must be a whole number from 0 to 65535.'],
     ['--upstream', 'localhost:80', 'It must be an http:// or https:// URL'],
+    ['--upstream', 'http://localhost?x=1', 'It must be an http:// or https:// URL, without'],
   ])('%s %s is refused', async (option, value, reason) => {
     const { code, stderr } = await runWeirHere(['start', option, value]);
     expect([code, stderr]).toEqual([1, expect.stringContaining(`'${value}' is invalid. ${reason}`)]);
