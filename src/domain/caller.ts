@@ -77,12 +77,15 @@ export interface PublicClient {
 /** Whom a request is charged to. */
 export type Payer = Caller | PublicClient;
 
+/** The most characters of an id. */
+export const LONGEST_ID = 256;
+
 /**
  * Ids of Accounts, Organizations and principals: they can be sent upstream unencoded in X-Account-Id, and written to logs and
  * terminals. None has a space or a control character.
  */
-export const ID_PATTERN = '^[\\x21-\\x7e]{1,256}$';
-export const ID_FORMAT = 'an id: printable ASCII without spaces, at most 256 characters';
+export const ID_PATTERN = `^[\\x21-\\x7e]{1,${LONGEST_ID}}$`;
+export const ID_FORMAT = `an id: printable ASCII without spaces, at most ${LONGEST_ID} characters`;
 
 const ID = new RegExp(ID_PATTERN);
 

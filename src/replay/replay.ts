@@ -9,7 +9,7 @@ import { Buckets, type PayerBuckets } from '../stages/buckets/buckets.ts';
 import { onlyThose } from '../stages/buckets/rate-limit-fields.ts';
 import type { Operation } from '../stages/request-context.ts';
 import { MemoryStore } from '../store/memory-store.ts';
-import { type BucketCharge, type BucketState, costIn, type Decision } from '../store/store.ts';
+import { type BucketCharge, type BucketState, costIn, countedPart, type Decision } from '../store/store.ts';
 import type { LogEntry } from './input/entry.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
@@ -44,16 +44,13 @@ export class Charger {
 
   /** What a request has cost beyond its reservation is added at once, above the limit if it must be. */
   charge(buckets: readonly BucketCharge[], cost: number, reserved: number): Decision {
-    const decision = this.#store.charge({ buckets, cost: reserved });
+    const charge = { buckets, cost: reserved };
+    const decision = this.#store.charge(charge);
     if (decision.outcome === 'admitted' && reserved < cost) {
       this.#settled += 1;
       const id = String(this.#settled);
-      // A shadow limit that had no room has not counted the request.
-      const counted = buckets.filter(
-        ({ shadow }, index) => !shadow || decision.buckets[index]?.retryAfterUs === 0,
-      );
-      const settled = { buckets: counted, cost: reserved };
-      this.#store.settle({ charge: settled, chargedAtUs: this.#nowUs(), cost, refundsRequests: false, id });
+      const counted = countedPart(charge, decision.buckets);
+      this.#store.settle({ charge: counted, chargedAtUs: this.#nowUs(), cost, refundsRequests: false, id });
     }
     return decision;
   }

@@ -1,11 +1,11 @@
 import { isIP } from 'node:net';
-import ipaddr from 'ipaddr.js';
 import { canonicalAddress, rangeBase } from '../../domain/network.ts';
 import { formatPath, type Problem } from '../problem.ts';
 import type { Environment } from '../reader/environment.ts';
 import { readText } from '../reader/read-text.ts';
 import { isMapping } from '../reader/schema-node.ts';
 import { readYaml } from '../reader/yaml-text.ts';
+import { isPrivateAddress } from '../settings/notifications-settings.ts';
 import { isLoopback } from '../settings/section.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -81,7 +81,7 @@ function ignoredParts(store: Settings['store'], at: Locate): readonly Problem[] 
 function privateReceiver({ notifications: { url, allowPrivate } }: Settings, at: Locate): readonly Problem[] {
   if (url === undefined || allowPrivate) return [];
   const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
-  const isPrivate = isIP(host) !== 0 && ipaddr.process(host).range() !== 'unicast';
+  const isPrivate = isIP(host) !== 0 && isPrivateAddress(host);
   if (!isPrivate && !isLoopback(host)) return [];
   const message =
     'is at a private address, so nothing is sent: set notifications.allowPrivate for a receiver in your own network';

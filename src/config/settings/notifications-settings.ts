@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js';
 import { Type } from 'typebox';
 import { fileError } from '../problem.ts';
 import { readText } from '../reader/read-text.ts';
@@ -31,6 +32,11 @@ export const notificationsSchema = section(
     allowPrivate: flag('Also call private addresses, and over http://.', false),
   },
 );
+
+/** Whether an IP address is of this machine, a private network, or the metadata service of a cloud. */
+export function isPrivateAddress(address: string): boolean {
+  return ipaddr.process(address).range() !== 'unicast';
+}
 
 /** Settings that are valid individually, and of no use together. */
 export function notificationFindings({ notifications }: Partial<Settings>): readonly Finding[] {

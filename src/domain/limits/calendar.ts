@@ -178,3 +178,10 @@ export function calendarOf(rule: PeriodRule): Calendar {
   }
   return calendar;
 }
+
+/** When a day such as `2026-11-28` begins in UTC, in Unix ms. Undefined for a day that does not exist, such as 30 February. */
+export function startOfDayMs(day: string): number | undefined {
+  const startMs = Date.parse(`${day}T00:00:00Z`);
+  const exists = !Number.isNaN(startMs) && new Date(startMs).toISOString().slice(0, 10) === day;
+  return exists ? startMs : undefined;
+}

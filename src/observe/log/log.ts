@@ -56,7 +56,7 @@ export function openOutput(descriptor: number, warn = writeToStandardError): Bat
   return output;
 }
 
-/** Nobody can be told if this fails as well. */
+/** If this fails too, the problem cannot be reported anywhere. */
 function writeToStandardError(text: string): void {
   try {
     writeSync(2, text);

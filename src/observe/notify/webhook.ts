@@ -3,8 +3,8 @@ import { lookup } from 'node:dns';
 import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import ipaddr from 'ipaddr.js';
 import { Webhook } from 'standardwebhooks';
+import { isPrivateAddress } from '../../config/settings/notifications-settings.ts';
 import { pace } from '../../domain/pace.ts';
 
 /** A receiver may ask for a pause of a day at most. */
@@ -131,8 +131,7 @@ const publicLookup: LookupFunction = (hostname, options, callback) => {
   });
 };
 
-/** Not this machine, a private network, or the metadata service of a cloud. */
 function requirePublic(address: string, hostname: string): void {
-  if (ipaddr.process(address).range() === 'unicast') return;
+  if (!isPrivateAddress(address)) return;
   throw new Error(`${hostname} is at the private address ${address}, and notifications.allowPrivate is off`);
 }

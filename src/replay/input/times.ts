@@ -1,10 +1,12 @@
+import { startOfDayMs } from '../../domain/limits/calendar.ts';
+
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** `20/Nov/2026:12:00:00 +0100`, as in the common and combined formats. */
 const COMMON_TIME = /^(\d{2})\/([A-Z][a-z]{2})\/(\d{4}):(\d{2}:\d{2}:\d{2}) ([+-]\d{2})(\d{2})$/;
 
 /** The date and the hour of ISO 8601. `Date.parse` also finds a time in texts such as `request 5`. */
-const ISO_START = /^(\d{4})-(\d{2})-(\d{2})[T ]\d{2}:/;
+const ISO_START = /^\d{4}-\d{2}-\d{2}[T ]\d{2}:/;
 
 /** The year 2255. Later times would not be exact, and much later ones would be no dates. */
 const LATEST_US = Number.MAX_SAFE_INTEGER;
@@ -38,7 +40,9 @@ function anyTimeUs(value: unknown): number | undefined {
   if (/^\d+(\.\d+)?$/.test(value)) return unixUs(Number(value));
   const common = COMMON_TIME.exec(value);
   const iso = common === null ? value : isoOf(common);
-  const ms = isDate(ISO_START.exec(iso)) ? Date.parse(iso) : Number.NaN;
+  // Date.parse takes 30 February for 2 March.
+  if (!ISO_START.test(iso) || startOfDayMs(iso.slice(0, 10)) === undefined) return undefined;
+  const ms = Date.parse(iso);
   if (Number.isNaN(ms)) return undefined;
   const [, rest = ''] = MICROSECONDS.exec(value) ?? [];
   return ms * 1000 + Number(rest.padEnd(3, '0'));
@@ -56,12 +60,4 @@ function unixUs(time: number): number | undefined {
 
 function isoOf([, day, month = '', year, clock, hours, minutes]: RegExpExecArray): string {
   return `${year}-${String(MONTHS.indexOf(month) + 1).padStart(2, '0')}-${day}T${clock}${hours}:${minutes}`;
-}
-
-/** Whether the month has this day. `Date.parse` takes 30 February for 2 March. */
-function isDate(start: RegExpExecArray | null): boolean {
-  if (start === null) return false;
-  const [, year, month = '', day = ''] = start;
-  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
-  return date.getUTCMonth() === Number(month) - 1 && date.getUTCDate() === Number(day);
 }

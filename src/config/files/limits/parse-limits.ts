@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { startOfDayMs } from '../../../domain/limits/calendar.ts';
 import type {
   AssignedPlan,
   GivenLimit,
@@ -9,6 +10,7 @@ import type {
 } from '../../../domain/limits/limits.ts';
 import { CONTRACT_ROWS, type LimitRow } from '../../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection } from '../../../domain/limits/scopes.ts';
+import { DAY_MS } from '../../../domain/limits/time-zone.ts';
 import { networkOf } from '../../../domain/network.ts';
 import { type Advice, ConfigError } from '../../problem.ts';
 import { parseAs } from '../../reader/parse-file.ts';
@@ -205,7 +207,6 @@ function endMs(until: string | undefined, path: readonly string[], findings: Fin
 }
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
-const DAY_MS = 86_400_000;
 
 /**
  * When an override expires, in Unix milliseconds. A date without a time means the end of that day in UTC.
@@ -213,8 +214,8 @@ const DAY_MS = 86_400_000;
  */
 function endOf(until: string): number | undefined {
   const day = until.slice(0, 10);
-  const startMs = Date.parse(`${day}T00:00:00Z`);
-  if (Number.isNaN(startMs) || new Date(startMs).toISOString().slice(0, 10) !== day) return undefined;
+  const startMs = startOfDayMs(day);
+  if (startMs === undefined) return undefined;
   if (DATE.test(until)) return startMs + DAY_MS;
   const endMs = Date.parse(/(Z|[+-]\d{2}:\d{2})$/.test(until) ? until : `${until}Z`);
   return Number.isNaN(endMs) ? undefined : endMs;

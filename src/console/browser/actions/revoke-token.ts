@@ -1,9 +1,7 @@
+import { LONGEST_ID } from '../../../domain/caller.ts';
 import { ask } from '../api.ts';
 import { choiceInput, durationInput, textInput } from '../widgets/inputs.ts';
 import { confirmAction, reasonQuery } from './dialog.ts';
-
-/** A browser cuts off what is longer, and what is left may be the id of another principal. */
-const LONGEST_ID = 256;
 
 /** Asks for a token or principal, and revokes it at all replicas. */
 export function revoke(): void {
@@ -11,6 +9,7 @@ export function revoke(): void {
     { principal: 'Everything a principal was given', token: 'One token' },
     'principal',
   );
+  // A browser cuts off what is longer, and what is left may be the id of another principal.
   const target = textInput({ autocomplete: 'off', maxlength: `${LONGEST_ID}` });
   const duration = durationInput(['1h', '24h', '7d', '30d'], '24h');
   kind.addEventListener('input', () => {

@@ -37,7 +37,7 @@ export class ReceiptKeys {
   /** When the record of keys was last read because of an unknown receipt. */
   #lookedMs = Number.NEGATIVE_INFINITY;
   #hasLooked = true;
-  /** When this replica last made a key. Replicas whose keys the store has lost may not have heard of it yet. */
+  /** When this replica last made a key. If the store has lost its keys, other replicas may not have received it yet. */
   #madeMs = Number.NEGATIVE_INFINITY;
   #failures = 0;
   #timer: NodeJS.Timeout | undefined;

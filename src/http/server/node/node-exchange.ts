@@ -159,7 +159,7 @@ export class NodeExchange extends Exchange {
   /** A body for HTTP/1.0 may have neither a length nor chunks. Its client then takes an end for the end of the body, but not a reset. */
   abort(): void {
     const { httpVersion } = this.head;
-    // TLS tells an end from a break, and cannot reset.
+    // TLS itself shows a client that the end was cut off, and Node cannot reset its sockets.
     if (httpVersion === '1.0' && this.hasBegun && !this.peer.isEncrypted) {
       this.#turn.connection.socket.resetAndDestroy();
     } else this.#turn.abort();
