@@ -43,9 +43,9 @@ export function observeStore(
     answeredLate: (points) => metrics.answeredLate(points),
     unanswered: (points) => metrics.unanswered(points),
     deniedFromMemory: () => metrics.deniedFromMemory(),
-    called(decisions, roundTripUs) {
-      metrics.called(decisions, roundTripUs);
-      if (!isFailing) return;
+    called(charges, roundTripUs, uncounted) {
+      metrics.called(charges, roundTripUs, uncounted);
+      if (!isFailing || uncounted === charges) return;
       isFailing = false;
       for (const [reason, untilMs] of quietUntilMs)
         quietUntilMs.set(reason, Math.min(untilMs, nowMs() + QUIET_MS));

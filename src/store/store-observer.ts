@@ -10,8 +10,8 @@ export type ServerSetting = (typeof SERVER_SETTINGS)[number];
 /** Receives a store's events; the metrics implement it. Calls must be quick and must not throw. */
 export interface StoreObserver {
   /**
-   * A charge of `points` got no decision: its request is served uncounted, or rejected, as configured. `problem` is the error with which
-   * its call ended. Calls that charge nothing and end with an error are reported with 0 points.
+   * A charge of `points` got no decision: its request is served uncounted, or rejected, as configured. `problem` is the store's error
+   * for it or for its call. Calls that charge nothing and end with an error are reported with 0 points.
    */
   uncounted(reason: UncountedReason, points: number, problem?: string): void;
   /** A reply came after its deadline: these `points` were counted although their requests were treated as uncounted. */
@@ -20,8 +20,8 @@ export interface StoreObserver {
   unanswered(points: number): void;
   /** A charge was denied from the cache, without a call. */
   deniedFromMemory(): void;
-  /** A script call was answered in time: how many decisions it held, and how long it took. */
-  called(decisions: number, roundTripUs: number): void;
+  /** A script call was answered in time: how many charges it held, how long it took, and how many of the charges got no decision. */
+  called(charges: number, roundTripUs: number, uncounted: number): void;
   /** A settlement was answered. `overPoints` were added above the limit of one bucket, the highest number of all. */
   settled(outcome: Exclude<Settled['outcome'], 'dropped'>, overPoints: number): void;
   /** A settlement was given up. */

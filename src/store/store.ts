@@ -239,7 +239,12 @@ export type Decision =
       /** Why the store did not decide. This replica then refused by its own part of a limit, which `buckets` describe. */
       readonly degraded?: UncountedReason;
     }
-  | { readonly outcome: 'uncounted'; readonly reason: UncountedReason };
+  | {
+      readonly outcome: 'uncounted';
+      readonly reason: UncountedReason;
+      /** The store's own error, if it named one for this charge alone. */
+      readonly problem?: string;
+    };
 
 /** Why a charge was not counted; the `reason` label of `weir_degraded_total`. */
 export const UNCOUNTED_REASONS = [

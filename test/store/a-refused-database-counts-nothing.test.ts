@@ -57,3 +57,22 @@ test.each([2, 3] as const)(
     expect(await admin.keys('*')).toEqual(['k']);
   },
 );
+
+test('a user that may not read buckets has the error of Redis in the log, and no call that counts again', async () => {
+  const { url, admin } = await startServer();
+  await admin.acl('SETUSER', 'weir', 'on', '>pw', '~*', '&*', '+@all', '-getrange');
+  const problems: (string | undefined)[] = [];
+  const calls: { readonly charges: number; readonly uncounted: number }[] = [];
+  const store = openStore(
+    { kind: 'redis', url: url.replace('//', '//weir:pw@'), deadlineMs: 5000 },
+    {
+      ...silentObserver,
+      uncounted: (_reason, _points, problem) => void problems.push(problem),
+      called: (charges, _roundTripUs, uncounted) => void calls.push({ charges, uncounted }),
+    },
+  );
+  onTestFinished(() => store.close());
+  await expect.poll(() => store.charge(CHARGE)).toMatchObject({ outcome: 'uncounted', reason: 'auth' });
+  expect(problems.at(-1)).toMatch(/user executing the script can't run|NOPERM|ACL failure/);
+  expect(calls).toEqual([{ charges: 1, uncounted: 1 }]);
+});

@@ -229,8 +229,8 @@ export class RedisStore implements Store {
         route.breaker.succeeded();
         this.#marks?.look(charges, decisions);
         if (leases !== undefined) this.slots.answered(charges, leases, decisions);
-        this.#observer.called(decisions.length, (performance.now() - startMs) * 1000);
-        this.#settle(batch, decisions, clock.hasMoved(unixMs));
+        const uncounted = this.#settle(batch, decisions, clock.hasMoved(unixMs));
+        this.#observer.called(decisions.length, (performance.now() - startMs) * 1000, uncounted);
       }
     });
   }
@@ -243,20 +243,27 @@ export class RedisStore implements Store {
     if (!batch.isSettled) this.#failed(call, reasonOf(message), message);
   }
 
-  /** @param hasClockMoved whether calls name other periods now, so that it helps to repeat one that named the wrong ones */
-  #settle(batch: Batch, decisions: readonly Decision[], hasClockMoved: boolean): void {
+  /**
+   * Returns how many charges the store could not decide.
+   *
+   * @param hasClockMoved whether calls name other periods now, so that it helps to repeat one that named the wrong ones
+   */
+  #settle(batch: Batch, decisions: readonly Decision[], hasClockMoved: boolean): number {
     const { charges, kind } = batch;
+    let uncounted = 0;
     for (let index = 0; index < decisions.length; index++) {
       const decision = decisions[index];
       const charge = charges[index];
       if (decision?.outcome !== 'uncounted' || charge === undefined) continue;
+      uncounted += 1;
       if (decision.reason === 'clock' && hasClockMoved) {
         batch.defer(index, kind === 'peek' ? this.peek(charge) : this.charge(charge));
       } else if (kind === 'charge') {
-        this.#observer.uncounted(decision.reason, charge.cost);
+        this.#observer.uncounted(decision.reason, charge.cost, decision.problem);
       }
     }
     batch.settle(decisions);
+    return uncounted;
   }
 
   #answeredLate(batch: Batch, decisions: readonly Decision[]): void {

@@ -78,7 +78,7 @@ function readDecisions(
       const message = reply.toString('utf8', position + 2, end);
       const reason = reasonOf(message);
       if (reason === 'clock') clock?.learn(message);
-      decisions.push({ outcome: 'uncounted', reason });
+      decisions.push({ outcome: 'uncounted', reason, problem: message });
       position = end;
     } else {
       const states: BucketState[] = [];

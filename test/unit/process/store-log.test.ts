@@ -51,12 +51,21 @@ test('an open breaker names the reason of what opened it', () => {
 
 test('one line when it counts again, and the next failure is logged soon', () => {
   observer.connectionFailed('auth', 'WRONGPASS');
-  observer.called(1, 100);
-  observer.called(1, 100);
+  observer.called(1, 100, 0);
+  observer.called(1, 100, 0);
   expect(levels()).toEqual([50, 30]);
   nowMs += 10_000;
   observer.connectionFailed('auth', 'WRONGPASS');
   expect(levels()).toEqual([50, 30, 50]);
+});
+
+test('it does not count again while each answer is a refusal', () => {
+  observer.uncounted('auth', 1, 'NOPERM');
+  observer.called(1, 100, 1);
+  observer.called(2, 100, 2);
+  expect(levels()).toEqual([50]);
+  observer.called(2, 100, 1);
+  expect(levels()).toEqual([50, 30]);
 });
 
 test('a setting that weakens the limits is a warning, once for each server and value', () => {

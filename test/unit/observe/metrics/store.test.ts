@@ -7,7 +7,7 @@ test("the store's events are in /metrics", async () => {
   metrics.answeredLate(3);
   metrics.unanswered(5);
   metrics.deniedFromMemory();
-  metrics.called(4, 1500);
+  metrics.called(4, 1500, 0);
   metrics.breakerChanged('primary', 'open');
   metrics.connectionFailed('auth', 'WRONGPASS');
   metrics.settingChecked('primary', 'maxmemory-policy', 'it evicts');
