@@ -47,6 +47,7 @@ export class FactListener<T extends Fact> implements ChannelListener {
   #refusedSinceMs = performance.now();
   #readAtMs = performance.now();
   #isRead = false;
+  #isLost = false;
 
   constructor(facts: KnownFacts<T>, { clock, observer, log }: FactSharing, events: FactEvents<T>) {
     this.#facts = facts;
@@ -79,15 +80,17 @@ export class FactListener<T extends Fact> implements ChannelListener {
 
   connected(isConnected: boolean, problem?: string): void {
     const { plural } = this.#facts.kind;
-    this.#events.connected?.(isConnected);
+    const wasLost = this.#isLost;
+    this.#isLost = !isConnected;
     this.#isRead ||= isConnected;
+    this.#events.connected?.(isConnected);
     if (!isConnected) this.#log.warn({ problem }, `${plural} do not reach this replica until Redis is back`);
     else if (problem !== undefined) {
       this.#log.warn(
         { problem },
         `${plural} reach this replica up to ${LOOK_SECONDS} seconds late: the Redis user may not subscribe`,
       );
-    }
+    } else if (wasLost) this.#log.info(`${plural} reach this replica again`);
   }
 
   time(reading: ClockReading, isReference: boolean): void {

@@ -233,7 +233,7 @@ describe('while Redis is down', () => {
     const server = await startRedisServer();
     onTestFinished(() => server.stop());
     const store = uniqueRedisStore(server.url);
-    const gateway = await start({ store });
+    const gateway = await start({ store, settings: { log: { level: 'info' } } });
     await put(gateway, { 'account-read': 5000 });
     await server.kill();
     expect(await limitOf(gateway)).toBe('5000');
@@ -255,6 +255,12 @@ describe('while Redis is down', () => {
         { timeout: 30_000, interval: 100 },
       )
       .toBe(1);
+    const messages = () => gateway.lines.map((line) => String(JSON.parse(line).msg));
+    await expect.poll(messages).toContain('live limits reach this replica again');
+    expect(messages().filter((message) => /^live limits (?:do not )?reach/.test(message))).toEqual([
+      'live limits do not reach this replica until Redis is back',
+      'live limits reach this replica again',
+    ]);
     expect(await limitOf(await start({ store }))).toBe('5000');
   });
 });
