@@ -170,13 +170,13 @@ describe.each([
     await settle(settled.receipt ?? '', 900);
     const cancelled = await decide(question);
     await settle(cancelled.receipt ?? '', 0);
-    const ended = await decide({ ...question, cost: 300, hold: '1s' });
+    const ended = await decide({ ...question, cost: 300, hold: '1s', limits: ['tokens'] });
     await vi.waitFor(() => expect(linesOf(gateway, 'settlement')).toHaveLength(3), SOON);
     const line = { operation: 'listThings', account: ACCOUNT, kind: 'read' };
     expect(linesOf(gateway, 'settlement')).toMatchObject([
       { ...line, requestId: settled.requestId, cost: 4_000, settled: 812, outcome: 'settled' },
       { ...line, requestId: cancelled.requestId, cost: 4_000, settled: 0, outcome: 'settled' },
-      { ...line, requestId: ended.requestId, cost: 300, settled: 300, outcome: 'ended' },
+      { ...line, requestId: ended.requestId, cost: 300, settled: 300, outcome: 'ended', limits: ['tokens'] },
     ]);
     expect(linesOf(gateway, 'request')).toMatchObject([
       { requestId: settled.requestId, cost: 4_000, heldMs: 60_000 },

@@ -62,8 +62,8 @@ it('a decision that another replica has settled is counted there alone', async (
   await vi.waitFor(() => expect(settlementsAt(first)).toHaveLength(1), SOON);
   // The replica has asked about both by now.
   expect(await first.gateway.metrics()).toMatch(/weir_settlements_total\{outcome="already"\} 1/);
-  expect(settlementsAt(first)).toMatchObject([{ settled: 7, outcome: 'ended' }]);
-  expect(settlementsAt(second)).toMatchObject([{ settled: 20, outcome: 'settled' }]);
+  expect(settlementsAt(first)).toMatchObject([{ settled: 7, outcome: 'ended', limits: ['tokens'] }]);
+  expect(settlementsAt(second)).toMatchObject([{ settled: 20, outcome: 'settled', limits: ['tokens'] }]);
 });
 
 it('a replica puts the key back that Redis has lost, and replaces what another program wrote there', async () => {

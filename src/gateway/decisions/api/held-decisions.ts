@@ -25,6 +25,8 @@ export interface HeldDecision {
   readonly chargedAtUs: number;
   /** The Unix time of the decision, by the clock of the replica that made it. */
   readonly decidedMs: number;
+  /** The limits that the program named; undefined if it named none. */
+  readonly askedLimits: readonly string[] | undefined;
 }
 
 /** A decision that is to be held; undefined if it was not charged. */
@@ -37,7 +39,8 @@ export function heldDecision(request: AskedRequest, id: string): HeldDecision | 
   const counted = countedPart(asked, buckets);
   // A settlement is known by the key of a bucket.
   const charge = counted.buckets.length === 0 ? asked : counted;
-  return { id, requestId, payer, operation, charge, chargedAtUs, decidedMs: Date.now() };
+  const { askedLimits } = source;
+  return { id, requestId, payer, operation, charge, chargedAtUs, decidedMs: Date.now(), askedLimits };
 }
 
 /**
@@ -104,7 +107,7 @@ export class HeldDecisions {
 const US_PER_MS = 1_000;
 
 /** The members of a line of the access log that `weir replay` needs. */
-function lineOf({ requestId, payer, operation, charge, decidedMs }: HeldDecision): object {
+function lineOf({ requestId, payer, operation, charge, decidedMs, askedLimits }: HeldDecision): object {
   const { account, organization, hasOrganizationLimit, principal, address, plan } = payer;
   return {
     requestId,
@@ -120,5 +123,6 @@ function lineOf({ requestId, payer, operation, charge, decidedMs }: HeldDecision
     plan,
     chargedAtUs: decidedMs * US_PER_MS,
     cost: charge.cost,
+    limits: askedLimits,
   };
 }

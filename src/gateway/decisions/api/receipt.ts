@@ -33,6 +33,7 @@ type Content = readonly [
   times: readonly [chargedAtUs: number, decidedMs: number, heldMs: number],
   tag: string,
   buckets: readonly Bucket[],
+  askedLimits: readonly string[] | null,
 ];
 
 const COUNTS = ['points', 'requests', 'concurrent'] as const;
@@ -61,7 +62,8 @@ export class Receipts {
     this.#keys.close();
   }
 
-  write({ id, requestId, payer, operation, charge, chargedAtUs, decidedMs }: HeldDecision): string {
+  write(decision: HeldDecision): string {
+    const { id, requestId, payer, operation, charge, chargedAtUs, decidedMs, askedLimits } = decision;
     const { buckets, cost, heldMs = 0 } = charge;
     const start = this.#keyPrefix.length + ':1:{'.length;
     const tagEnd = buckets[0]?.key.indexOf('}:') ?? start;
@@ -69,7 +71,8 @@ export class Receipts {
     const packed = buckets.map((bucket) => pack(bucket, tagEnd + 2));
     const { id: name, kind, access } = operation;
     const times = [chargedAtUs, decidedMs, heldMs] as const;
-    const parts: Content = [id, requestId, payer, [name, kind, access], cost, times, tag, packed];
+    const named = askedLimits ?? null;
+    const parts: Content = [id, requestId, payer, [name, kind, access], cost, times, tag, packed, named];
     const content = Buffer.from(`${FORM}${JSON.stringify(parts)}`);
     return Buffer.concat([this.#keys.sign(content), content]).toString('base64url');
   }
@@ -89,12 +92,13 @@ export class Receipts {
     const text = content.toString();
     if (!isSigned || !text.startsWith(`${FORM}[`)) return 'unknown';
     const parts = JSON.parse(text.slice(1)) as Content;
-    const [id, requestId, payer, [name, kind, access], cost, times, tag, packed] = parts;
+    const [id, requestId, payer, [name, kind, access], cost, times, tag, packed, named] = parts;
     const [chargedAtUs, decidedMs, heldMs] = times;
     const buckets = packed.map((bucket) => unpack(bucket, `${this.#keyPrefix}:1:{${tag}}:`));
     const charge = { buckets, cost, operation: name, heldMs };
     const operation = { id: name, kind, access, cost, listed: true };
-    return { id, requestId, payer: restored(payer), operation, charge, chargedAtUs, decidedMs };
+    const askedLimits = named ?? undefined;
+    return { id, requestId, payer: restored(payer), operation, charge, chargedAtUs, decidedMs, askedLimits };
   }
 }
 
