@@ -186,6 +186,23 @@ it('a document that cannot be used is named, and the configuration works without
   );
 });
 
+it.each([
+  ['a page', '<html></html>'],
+  ['another YAML', 'hello: world'],
+  ['another JSON', '{"hello": "world"}'],
+])('%s at the URL of a document is named by its URL, and nothing is written', async (_, text) => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+  const api = await startUpstream((_request, response) => void response.end(text));
+  const url = `${api.url}/docs`;
+  const { stderr, code } = await runWeirHere(['init', url, '--upstream', api.url], {}, folder);
+  await api.close();
+  expect([code, stderr.split('\n')]).toEqual([
+    1,
+    [`${url}: openapi: this is not an OpenAPI document: it has no "openapi: 3.1.0"`, ''],
+  ]);
+  expect(await readdir(folder)).toEqual([]);
+});
+
 it('an upstream that does not answer is named', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
   const api = await startUpstream();

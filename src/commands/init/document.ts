@@ -108,9 +108,19 @@ function isSwagger(url: string): string {
   );
 }
 
+/**
+ * The problems of a document that was downloaded. Lines are left out, because JSON is indented anew.
+ *
+ * @param file where the document would have been written
+ */
+export function problemsOfDownload(error: unknown, file: string, url: string): readonly Problem[] {
+  return problemsOf(error).map((problem) =>
+    problem.source === file ? { ...problem, source: url, line: undefined } : problem,
+  );
+}
+
 /** Why a document that was found is not used: its first problem. */
-export function unusable(url: string, error: unknown): string {
-  const [first, ...more] = problemsOf(error) as readonly [Problem, ...Problem[]];
+export function unusable([first, ...more]: readonly Problem[], url: string): string {
   const others = more.length === 0 ? '' : ` (and ${more.length} more)`;
-  return `${url} is not used: ${formatProblem(first)}${others}.`;
+  return `${url} is not used: ${first === undefined ? '' : formatProblem(first)}${others}.`;
 }

@@ -3,6 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parseIdentities } from '../../config/files/identities/parse-identities.ts';
 import { parseLimits } from '../../config/files/limits/parse-limits.ts';
+import { ConfigError } from '../../config/problem.ts';
 import { FileSource } from '../../config/reader/file-source.ts';
 import { parse } from '../../config/reader/parse-file.ts';
 import { type Settings, settingsSchema } from '../../config/settings/settings.ts';
@@ -10,7 +11,7 @@ import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { OperationFiles } from '../../operations/operation-files.ts';
 import { CommandError } from '../../process/failure.ts';
 import { print, shellWord } from '../print.ts';
-import { type FoundDocument, findDocument, unusable } from './document.ts';
+import { type FoundDocument, findDocument, problemsOfDownload, unusable } from './document.ts';
 import { type Example, exampleOf, identitiesText, limitsText, settingsText } from './texts.ts';
 import { findPath, type Trial, tryPaths } from './trial.ts';
 
@@ -75,9 +76,11 @@ async function readApi(document: FoundDocument, upstream: string) {
     const trial = await tryPaths(upstream, operations, bare);
     return { document, operations: trial.basePath === undefined ? operations : bare, trial };
   } catch (error) {
-    if (document.kind === 'file' || !document.isGuess) throw error;
+    if (document.kind === 'file') throw error;
+    const problems = problemsOfDownload(error, file, document.url);
+    if (!document.isGuess) throw new ConfigError(problems);
     return {
-      document: { kind: 'none', reason: unusable(document.url, error) } as const,
+      document: { kind: 'none', reason: unusable(problems, document.url) } as const,
       operations: [],
       trial: UNTRIED,
     };
