@@ -1,4 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { PORT_TOKEN_FORMAT } from '../config/settings/port-token.ts';
 import { isLoopback } from '../config/settings/section.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -61,4 +61,22 @@ function foreignPage({ headers }: FastifyRequest): AccessRefusal | undefined {
   const { origin, host } = headers;
   if (origin === undefined || origin === `http://${host}` || origin === `https://${host}`) return undefined;
   return { status: 403, error: 'The pages of other sites may not use the admin port.' };
+}
+
+/** What Fastify calls a body that it does not read, and what the sender has to change. */
+const UNREAD_BODIES: Readonly<Record<string, string>> = {
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'Send the body as JSON, with the header Content-Type: application/json.',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'The body is empty. Send a JSON object, or leave out the header Content-Type.',
+  FST_ERR_CTP_INVALID_JSON_BODY: 'The body is not valid JSON.',
+  FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too long.',
+};
+
+/** Answers requests that reach no route, and errors of routes, as JSON with `error`, like every refusal of this port. */
+export function answerTheRest(app: FastifyInstance): void {
+  app.setNotFoundHandler((_request, reply) =>
+    reply.code(404).send({ error: 'The admin port has no such path, or not with this method.' }),
+  );
+  app.setErrorHandler(({ code, message, statusCode = 500 }: FastifyError, _request, reply) =>
+    reply.code(statusCode).send({ error: UNREAD_BODIES[code] ?? message }),
+  );
 }

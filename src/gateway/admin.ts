@@ -1,4 +1,4 @@
-import { adminGuard } from '../admin/access.ts';
+import { adminGuard, answerTheRest } from '../admin/access.ts';
 import { addFactRoutes, type FactApi } from '../admin/facts/fact-api.ts';
 import { addLimitRoutes } from '../admin/facts/shown-limits.ts';
 import { addFindRoute, type Finder, type PricedOperation } from '../admin/find/finder.ts';
@@ -104,6 +104,7 @@ export function createAdminServer({
     reply.code(ready ? 200 : 503);
     return { status: ready ? 'ready' : 'draining' };
   });
+  answerTheRest(app);
   addConsolePage(app);
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(admin));

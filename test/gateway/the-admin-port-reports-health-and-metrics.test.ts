@@ -46,3 +46,27 @@ it('names its version and the version of its limits', async () => {
 it('is not reachable from the port of the clients', async () => {
   expect((await gateway.send('GET', '/metrics', { token: null })).status).toBe(401);
 });
+
+it.each([
+  [
+    'a body of another type',
+    'application/x-www-form-urlencoded',
+    '{"why": "x"}',
+    415,
+    /Content-Type: application\/json/,
+  ],
+  ['a body that is no JSON', 'application/json', '{why', 400, /^The body is not valid JSON\.$/],
+  ['no body', 'application/json', '', 400, /^The body is empty\./],
+  ['a long body', 'application/json', ' '.repeat(2_000_000), 413, /^The body is too long\.$/],
+])('answers %s with an `error` that says what to change', async (_, type, body, status, text) => {
+  const headers = { 'Content-Type': type };
+  const answer = await fetch(`${gateway.adminUrl}/losses/seen`, { method: 'POST', headers, body });
+  expect(answer.status).toBe(status);
+  expect(await answer.json()).toEqual({ error: expect.stringMatching(text) });
+});
+
+it('answers a path that it does not have with an `error`', async () => {
+  const answer = await fetch(`${gateway.adminUrl}/limits/life`);
+  expect(answer.status).toBe(404);
+  expect(await answer.json()).toEqual({ error: 'The admin port has no such path, or not with this method.' });
+});
