@@ -53,7 +53,7 @@ export function normalise(
   const queryAt = rawTarget.indexOf('?');
   const rawPath = queryAt === -1 ? rawTarget : rawTarget.slice(0, queryAt);
   const search = queryAt === -1 ? '' : rawTarget.slice(queryAt);
-  if (search.includes('#')) return new Refusal('BadRequest', 'The request target must not have a fragment.');
+  if (search.includes('#')) return new Refusal('BadRequest', FRAGMENT);
   if (rawPath.length > MAX_PATH_LENGTH) return new Refusal('BadRequest', TOO_LONG);
   if (rawPath === '/' || PLAIN_PATH.test(rawPath)) return { path: rawPath, search };
 
@@ -67,11 +67,14 @@ export function normalise(
 
 const TOO_LONG = `The path has more than ${MAX_PATH_LENGTH} characters.`;
 
+const FRAGMENT = 'The request target must not have a fragment.';
+
 const inUpperCase = (octet: string) => octet.toUpperCase();
 
 /** A sentence that says why these characters are ambiguous; undefined if they are not. */
 function characterProblem(rawPath: string, { asciiForms }: PathProfile): string | undefined {
   if (!rawPath.startsWith('/')) return 'The request target must be a path that begins with a slash.';
+  if (rawPath.includes('#')) return FRAGMENT;
   if (FOREIGN_CHARACTER.test(rawPath))
     return 'The path has a character that is not allowed in a URL, such as a space or a bracket.';
   if (TREACHEROUS_ESCAPE.test(rawPath.toUpperCase())) {

@@ -164,6 +164,11 @@ describe('a target', () => {
     expect(SAFE && normalise(`${rawTarget}?q=%2e%2e//`, SAFE)).toMatchObject({ path, search: '?q=%2e%2e//' });
   });
 
+  it.each(['/v3/things#x', '/v3/things?x#y'])('%s is refused for its fragment', (rawTarget) => {
+    const detail = 'The request target must not have a fragment.';
+    expect(SAFE && normalise(rawTarget, SAFE)).toMatchObject({ detail });
+  });
+
   it.each([
     '/v3/./things',
     '/v3/../things',
