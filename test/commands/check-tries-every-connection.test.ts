@@ -193,6 +193,23 @@ describe('the store', () => {
     },
   );
 
+  it.each([
+    { durable: true, line: /^store redis:\S+: counts/ },
+    { durable: false, line: /a restart forgets up to 7 days of counts/ },
+  ])(
+    'warns of a Redis that forgets only what no journal puts back: durable $durable',
+    async ({ durable, line }) => {
+      const { url } = await redis();
+      const limits = {
+        windowSeconds: 86_400,
+        limits: { week: { per: 'account', points: 1_000, window: '7d', durable } },
+      };
+      const journal = { url: 'postgres://weir@127.0.0.1:1/weir' };
+      const result = await connect({ journal }, { storeSettings: store(url), limits });
+      expect(linesOf(result)[0]).toMatch(line);
+    },
+  );
+
   it('a Cluster', async () => {
     const cluster = await startRedisCluster();
     onTestFinished(() => cluster.stop());

@@ -4,7 +4,7 @@ import { findWarnings } from '../../config/checks/warnings.ts';
 import type { Problem } from '../../config/problem.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
-import { furtherRows } from '../../domain/limits/rows.ts';
+import { furtherRows, isRecorded } from '../../domain/limits/rows.ts';
 import { counted } from '../../domain/shown.ts';
 import { readFacts } from '../../facts/fact-record.ts';
 import { LIVE_LIMITS, LiveLimits } from '../../facts/live-limits.ts';
@@ -41,10 +41,9 @@ export async function check({ config, connect }: { config: string; connect?: boo
       furtherText(limits) +
       `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
   ]);
-  const longestSeconds = Math.max(...limits.rows.map(({ windowSeconds }) => windowSeconds));
   if (!connect) return;
   await warnOfLiveLimits(configuration);
-  await tryConnections(settings, longestSeconds);
+  await tryConnections(settings, longestInRedis(configuration));
 }
 
 /** Warns of live limits at the gateways that are below a cost of these files. A store that does not answer is reported later. */
@@ -61,6 +60,12 @@ async function warnOfLiveLimits({ settings, operations, limits }: Configuration)
     const message = `${about}: ${inForce} will be in force`;
     printError(warningLine({ source: 'weir limit list', path: bucket, message }));
   }
+}
+
+/** The longest window whose counts only Redis has, in seconds: a journal puts back what it records. */
+function longestInRedis({ settings: { journal }, limits: { rows } }: Configuration): number {
+  const forgotten = journal.url === undefined ? rows : rows.filter((row) => !isRecorded(row));
+  return Math.max(0, ...forgotten.map(({ windowSeconds }) => windowSeconds));
 }
 
 /** How many further limits and plans there are, where there are any. */

@@ -24,8 +24,8 @@ const CALLS = 3;
 const LONG_WINDOW_SECONDS = 3_600;
 
 /**
- * Charges unused buckets, which also detects a Redis that can be read but not written. `longestSeconds` is the longest window that it
- * is to count.
+ * Charges unused buckets, which also detects a Redis that can be read but not written. `longestSeconds` is the longest window
+ * whose counts nothing else keeps.
  */
 export async function tryStore(settings: StoreSettings, longestSeconds: number): Promise<ConnectionResult> {
   const name = `store ${addressOf(settings)}`;
