@@ -1,9 +1,13 @@
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { loadAll } from 'js-yaml';
 import { expect, it } from 'vitest';
+import { limitsSchema } from '../src/config/files/limits/limits-schema.ts';
 import { parseLimits } from '../src/config/files/limits/parse-limits.ts';
+import { readSettings } from '../src/config/load.ts';
 import { isMapping } from '../src/config/reader/schema-node.ts';
+import { settingsSchema } from '../src/config/settings/settings.ts';
 import { PROBLEM_CODES, problemBody, Refusal } from '../src/domain/problems.ts';
 
 const PLACES = ['.', 'lua', 'bench', 'helm/weir', 'test/cluster'];
@@ -61,12 +65,45 @@ it('every file that a page names in code exists', () => {
   expect(named.filter(({ path }) => !existsSync(path))).toEqual([]);
 });
 
-it('every limits file of docs/limits.md is valid', () => {
-  const blocks = [...readFileSync('docs/limits.md', 'utf8').matchAll(/^```yaml\n([\s\S]*?)^```/gm)];
-  expect(blocks.length).toBeGreaterThan(3);
-  for (const [, text = ''] of blocks) {
-    const { rows, principals } = parseLimits(text, 'docs/limits.md');
-    expect(rows.length + principals.size).toBeGreaterThan(8);
+/** Blocks of YAML outside of the recipes, whose tests run them. What a reader has to fill in is `…`. */
+const yamlBlocks = pages
+  .filter((page) => !page.startsWith('docs/recipes/'))
+  .flatMap((page) =>
+    [...readFileSync(page, 'utf8').matchAll(/^```yaml\n([\s\S]*?)^```/gm)].map(([, text = '']) => ({
+      page,
+      text,
+      sections: Object.keys(loadAll(text).find(isMapping) ?? {}),
+    })),
+  )
+  .filter(({ text }) => !/^# values\.yaml|…/m.test(text));
+
+/** The blocks that say that they are of this file, or that have only its sections and name no other file. */
+function blocksOf(file: string, { properties }: { readonly properties: object }) {
+  return yamlBlocks.filter(({ text, sections }) => {
+    const [, named] = /^# ([\w.-]+\.ya?ml)/.exec(text) ?? [];
+    return named === undefined ? sections.every((one) => Object.hasOwn(properties, one)) : named === file;
+  });
+}
+
+it('every limits file of the pages is valid', () => {
+  const blocks = blocksOf('limits.yaml', limitsSchema);
+  expect(blocks.length).toBeGreaterThan(12);
+  for (const { page, text } of blocks) {
+    const { rows, principals } = parseLimits(text, page);
+    expect(rows.length + principals.size).toBeGreaterThan(7);
+  }
+});
+
+it('every weir.yaml of the pages is valid', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'weir-test-')), 'weir.yaml');
+  const limits = blocksOf('limits.yaml', limitsSchema);
+  const blocks = blocksOf('weir.yaml', settingsSchema).filter((block) => !limits.includes(block));
+  expect(blocks.length).toBeGreaterThan(10);
+  for (const { page, text } of blocks) {
+    writeFileSync(file, text);
+    // A page names the variable of a secret instead of writing the secret down.
+    const env = text.includes('introspection') ? { WEIR_IDENTITY_CLIENT_SECRET: 'secret' } : {};
+    expect(readSettings(file, env).problems, page).toEqual([]);
   }
 });
 
@@ -158,6 +195,46 @@ it('the first sentence of every detail is in docs/errors.md', () => {
     return sentence.split(/\$\{[^}]*\}/).some((part) => !page.includes(part.trim()));
   });
   expect(missing).toEqual([]);
+});
+
+/** The texts of log lines that are written as literals. */
+function loggedIn(file: string): readonly string[] {
+  const calls = readFileSync(file, 'utf8').matchAll(
+    /\.(?:info|warn|error|fatal)\([^;]*?(['`])((?:(?!\1)[^\\;])+)\1,?\s*\)/g,
+  );
+  // What has neither a space nor a dot is a section of INFO that Redis is asked for.
+  return [...calls].map(([, , text = '']) => text).filter((text) => /[ .]/.test(text));
+}
+
+it('every line that the gateway logs is in docs/access-log.md', () => {
+  const page = readFileSync('docs/access-log.md', 'utf8');
+  const files = readdirSync('src', { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.startsWith('commands/'))
+    .map((name) => join('src', name));
+  const logged = files.flatMap(loggedIn);
+  expect(logged.length).toBeGreaterThan(40);
+  const parts = logged.flatMap((text) => text.split(/\$\{[^}]*\}/));
+  expect(parts.filter((part) => !page.includes(part.trim()))).toEqual([]);
+});
+
+it('every path of the admin port is in docs/operating/admin-port.md', () => {
+  const page = readFileSync('docs/operating/admin-port.md', 'utf8');
+  const files = ['src/admin', 'src/console'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  );
+  const paths = [...files, 'src/gateway/admin.ts']
+    .filter((name) => name.endsWith('.ts') && !name.includes('/browser/'))
+    .flatMap((name) => readFileSync(name, 'utf8').match(/(?<=['`])\/[a-z][a-z/]*/g) ?? []);
+  expect(new Set(paths).size).toBeGreaterThan(15);
+  expect(paths.filter((path) => !page.includes(`\`${path}`))).toEqual([]);
+});
+
+it('the pages about upgrades name every release that is tried', () => {
+  const releases = Object.keys(JSON.parse(readFileSync('.ci/releases.json', 'utf8')) as object);
+  for (const page of ['docs/operating/upgrade.md', 'docs/releasing.md']) {
+    const text = readFileSync(page, 'utf8');
+    expect(releases.filter((release) => !text.includes(release))).toEqual([]);
+  }
 });
 
 it('every change in CHANGELOG.md has one line, with a link', () => {

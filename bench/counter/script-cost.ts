@@ -96,7 +96,7 @@ export async function measureScript(url: string, bench: Bench): Promise<string[]
     '',
     ...periods,
     '',
-    'Bytes of a bucket by `MEMORY USAGE`, key and expiry included.',
+    'Bytes of a bucket by `MEMORY USAGE`, with its key and without what its expiry takes.',
     '',
     ...table(['state', 'bytes'], sizes),
   ];
@@ -174,7 +174,7 @@ async function fill(client: Redis): Promise<void> {
   }
 }
 
-/** Bytes of a bucket by MEMORY USAGE, key and expiry included. */
+/** Bytes of a bucket by MEMORY USAGE, with its key and without what its expiry takes. */
 async function measureSizes(client: Redis): Promise<[state: string, bytes: number][]> {
   const rows: [string, number][] = [];
   for (const [state, charges] of [

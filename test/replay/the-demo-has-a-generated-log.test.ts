@@ -29,4 +29,11 @@ it("the limits of the page about changing limits give that page's numbers", asyn
   const { limits } = await writeFiles({ limits: 'defaults: { account-read: 20, account-write: 10 }\n' });
   const { stdout } = await runReplayCommand(LOG, '--limits', limits, '--rows', '2');
   expect(page).toContain(stdout.slice(0, stdout.indexOf('\n\nand ')));
+  const shares = [];
+  for (const retries of ['none', 'drop', 'after']) {
+    const replayed = await runReplayCommand(LOG, '--limits', limits, '--retries', retries);
+    shares.push(`\`${retries}\` ${/refused after +\d+ \(([\d.]+ %)\)/.exec(replayed.stdout)?.[1]}`);
+  }
+  const [none = '', drop = '', after = ''] = shares;
+  expect(page).toContain(`${none.replace(' ', ' refuses ')}, ${drop} and ${after}`);
 });
