@@ -229,6 +229,12 @@ it('every path of the admin port is in docs/operating/admin-port.md', () => {
   expect(paths.filter((path) => !page.includes(`\`${path}`))).toEqual([]);
 });
 
+it('every script is in lua/README.md', () => {
+  const page = readFileSync('lua/README.md', 'utf8');
+  const scripts = readdirSync('lua').filter((name) => name.endsWith('.lua'));
+  expect(scripts.filter((name) => !page.includes(`\n| \`${name}\` |`))).toEqual([]);
+});
+
 it('the pages about upgrades name every release that is tried', () => {
   const releases = Object.keys(JSON.parse(readFileSync('.ci/releases.json', 'utf8')) as object);
   for (const page of ['docs/operating/upgrade.md', 'docs/releasing.md']) {

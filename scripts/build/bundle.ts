@@ -43,7 +43,9 @@ function writeEntry(output: string, entry: string): void {
   const module = `export * from '${chunks}/${posix.basename(entry)}.js';\n`;
   const file = join(output, `${entry}.js`);
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, entry === 'main' ? program : module);
+  const isProgram = entry === 'main';
+  // npm makes a program executable when it links it, and not again when it has been built anew.
+  writeFileSync(file, isProgram ? program : module, { mode: isProgram ? 0o755 : 0o644 });
 }
 
 /** V8 keeps the text of a module in memory, with two bytes for each character if one of them is not in Latin-1. */

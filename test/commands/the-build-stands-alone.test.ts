@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -68,6 +68,10 @@ function rareIn(files: readonly string[]): string[] {
   const texts = files.map((file) => readFileSync(file, 'utf8'));
   return RARE.filter((name) => texts.some((text) => text.includes(`\n// node_modules/${name}/`)));
 }
+
+it.each(['dist/main.js', 'platform/dist/main.js'])('%s is executable, also for a link of npm', (program) => {
+  expect(statSync(join(ROOT, program)).mode & 0o111).toBe(0o111);
+});
 
 it('checks a configuration without the packages that few gateways need', async () => {
   const settings = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
