@@ -98,8 +98,8 @@ export function limitsText(operations: readonly ListedOperation[], example: Exam
   const defaults = CONTRACT_ROWS.map(({ name, fallback }) => {
     return `  ${name}: ${Math.max(fallback, 10 * costliest(operations, name))}`;
   });
-  return `# Points that each Account, Person, Organization and client address may use in any window. GET and HEAD use the read
-# limits, other methods the write limits. Reloaded when this file changes.
+  return `# Points that each Account, Person, Organization and client address may use in any window. GET, HEAD and QUERY use the
+# read limits, other methods the write limits. Reloaded when this file changes.
 windowSeconds: ${WINDOW_SECONDS}
 
 defaults:

@@ -54,7 +54,7 @@ export const upstreamSchema = section('The service behind the gateway.', {
     HOSTS,
   ),
   routes: list(
-    'Additional upstreams, by path prefix.',
+    'Additional upstreams, by path prefix. See docs/proxy.md.',
     closed({
       prefix: Type.String({
         description: 'Path prefix, matched by whole segments. The longest matching prefix wins.',
@@ -67,7 +67,7 @@ export const upstreamSchema = section('The service behind the gateway.', {
         literals(HOSTS, { description: 'Their Host field; `upstream.host` where it is missing.' }),
       ),
     }),
-    { formerly: 'others' },
+    { formerly: 'others', expects: 'a list of upstreams, each with prefix and url' },
   ),
   pathProfile,
   connections: count(

@@ -32,9 +32,9 @@ const none = Type.Literal('none');
 const withShadow = (most: number) => closed({ limit: pointsUpTo(most), shadow });
 const withUntil = (most: number) => closed({ limit: pointsUpTo(most), shadow, until: Type.Optional(until) });
 
-/** The description in the generated reference: `GET and HEAD of one Account.` */
+/** The description in the generated reference: `Reads (GET, HEAD and QUERY) of one Account.` */
 function descriptionOf({ kind, scope }: ContractRow): string {
-  const methods = kind === 'read' ? 'GET and HEAD' : 'POST, PUT, PATCH and DELETE';
+  const methods = kind === 'read' ? 'Reads (GET, HEAD and QUERY)' : 'Writes (all other methods)';
   return `${methods} of ${scopeNamed(scope).covers}.`;
 }
 
