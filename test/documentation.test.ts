@@ -235,6 +235,47 @@ it('every script is in lua/README.md', () => {
   expect(scripts.filter((name) => !page.includes(`\n| \`${name}\` |`))).toEqual([]);
 });
 
+/** The paths and the variables of all settings, from the tables that `npm run docs` makes of their schemas. */
+const settingRows = readFileSync('docs/configuration.md', 'utf8').match(/^\| `.*/gm) ?? [];
+
+/** Names in code that begin with the product's, and end with a letter. */
+const OWN_NAMES = /\b(?:weir|WEIR)_\w*[a-zA-Z]/g;
+
+it('every metric and environment variable that a page names exists', () => {
+  const files = ['src', 'platform/src', 'test'].flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  );
+  const texts = [...files.filter((name) => name.endsWith('.ts')), 'helm/weir/values.yaml', 'package.json'];
+  const known = new Set(
+    [...settingRows, ...texts.map((name) => readFileSync(name, 'utf8'))].flatMap(
+      (text) => text.match(OWN_NAMES) ?? [],
+    ),
+  );
+  const named = pages
+    .filter((page) => page !== 'CHANGELOG.md')
+    .flatMap((page) =>
+      [...withoutCode(page).matchAll(/`((?:weir|WEIR)_\w*[a-zA-Z])[`{]/g)].map(([, name = '']) => ({
+        page,
+        name,
+      })),
+    );
+  expect(named.length).toBeGreaterThan(150);
+  expect(named.filter(({ name }) => !known.has(name))).toEqual([]);
+});
+
+it('every setting that a page names exists', () => {
+  const settings = settingRows.map((row) => `${/^\| `([\w.]+)/.exec(row)?.[1]}.`);
+  const sections = /`((?:listen|upstream|store|journal|operations|decisions|usage|cors|shutdown)\.\w+)[`:.]/g;
+  // Events have such names too, and the chart has values of its own.
+  const isOther = /\.(?:changed|lost|back)$/;
+  const named = pages
+    .filter((page) => !page.startsWith('helm/') && page !== 'CHANGELOG.md')
+    .flatMap((page) => [...withoutCode(page).matchAll(sections)].map(([, path = '']) => ({ page, path })))
+    .filter(({ path }) => !isOther.test(path));
+  expect(named.length).toBeGreaterThan(150);
+  expect(named.filter(({ path }) => !settings.some((one) => one.startsWith(`${path}.`)))).toEqual([]);
+});
+
 it('the pages about upgrades name every release that is tried', () => {
   const releases = Object.keys(JSON.parse(readFileSync('.ci/releases.json', 'utf8')) as object);
   for (const page of ['docs/operating/upgrade.md', 'docs/releasing.md']) {
