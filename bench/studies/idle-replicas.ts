@@ -36,6 +36,7 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
       storeTotals: () => ({ breaker: 'closed', calls: [...durations], unsafeSettings: 0 }),
       limitsVersion: () => 'a1b2c3',
       operationsVersion: () => 'def',
+      journalLagSeconds: () => undefined,
     },
     storeHealth: {
       async measure() {},

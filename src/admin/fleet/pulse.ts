@@ -78,6 +78,8 @@ const pulse = Type.Object({
   /** The memory of the process, and when the first certificate of its ports ends. A replica of an earlier version does not publish them. */
   memoryBytes: Type.Optional(amount),
   certificateEndsMs: Type.Optional(nullable(timeMs)),
+  /** The age of the oldest count that is not in the journal. A replica without one, or of an earlier version, does not publish it. */
+  journalLagSeconds: Type.Optional(nullable(amount)),
   /** The upstreams that requests wait for. A replica of an earlier version does not publish them. */
   queues: Type.Optional(Type.Array(queue, { maxItems: MOST_QUEUES })),
   /** How many live limits are in force. */
@@ -137,6 +139,8 @@ export type Pulse = Omit<PublishedPulse, 'memoryBytes'> & {
   readonly memoryBytes: number | null;
   /** Null without certificates. */
   readonly certificateEndsMs: number | null;
+  /** Null without a journal. */
+  readonly journalLagSeconds: number | null;
   readonly changes: readonly NoticedChange[];
   readonly queues: readonly QueueState[];
   readonly store: Required<PublishedPulse['store']>;
@@ -159,6 +163,7 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
     version = '',
     memoryBytes = null,
     certificateEndsMs = null,
+    journalLagSeconds = null,
     changes = [],
     queues = [],
     store,
@@ -174,6 +179,7 @@ export function readPulse(published: unknown, nowMs: number): Pulse | undefined 
     version,
     memoryBytes,
     certificateEndsMs,
+    journalLagSeconds,
     changes,
     queues,
     takenAtMs,

@@ -33,6 +33,7 @@ interface PulseSources {
     upstreamsInDemand(): readonly UpstreamQueue[];
     limitsVersion(): string;
     operationsVersion(): string;
+    journalLagSeconds(): number | undefined;
   };
   readonly storeKind: string;
   /** The replicas that limits are divided by while the store is away; undefined where they are not. */
@@ -121,6 +122,7 @@ export class Recorder {
       version,
       memoryBytes: process.memoryUsage.rss(),
       certificateEndsMs: ends.length === 0 ? null : Math.min(...ends),
+      journalLagSeconds: metrics.journalLagSeconds() ?? null,
       changes: [...changes.latest],
       queues: metrics.upstreamsInDemand().slice(0, MOST_QUEUES).map(queueOf),
       liveLimits: liveLimits(),

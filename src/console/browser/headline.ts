@@ -104,6 +104,9 @@ export function isEnding({ certificateEndsMs }: ReplicaState): boolean {
   return certificateEndsMs !== null && certificateEndsMs - Date.now() < ENDING_MS;
 }
 
+/** As old as the alert WeirJournalBehind lets a count become. */
+const BEHIND_SECONDS = 60;
+
 function hasEnded({ certificateEndsMs }: ReplicaState): boolean {
   return certificateEndsMs !== null && certificateEndsMs <= Date.now();
 }
@@ -149,6 +152,12 @@ function problemsOf(fleet: FleetSnapshot): readonly FleetProblem[] {
     ...share('bad', rates.degradedShare, 'are served uncounted'),
     ...lossProblem(fleet),
     ...about(hasEnded, 'bad', 'A certificate', ' has expired'),
+    ...about(
+      ({ journalLagSeconds }) => (journalLagSeconds ?? 0) > BEHIND_SECONDS,
+      'warning',
+      'The journal',
+      ' has not been written for more than a minute',
+    ),
     ...differ('the limits are in force', versions),
     ...differ('the costs are in force', costs),
     ...differ('Weir are running', programs),

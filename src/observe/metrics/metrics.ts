@@ -61,9 +61,11 @@ export interface Metrics
   showInFlight(slots: HeldSlots): void;
   /** Shows the age of the oldest count that is not in the journal, and whether counts are being put back. They are read at each scrape. */
   showJournal(lagSeconds: () => number, isRecovering: () => boolean): void;
-  /** Adds OpenTelemetry's HTTP metrics. To be called once. */
+  /** The age of the oldest count that is not in the journal; undefined without a journal. */
+  journalLagSeconds(): number | undefined;
   /** Requests with a 429 cannot be found by their ids. */
   refusalsUnfindable(count: number): void;
+  /** Adds OpenTelemetry's HTTP metrics. To be called once. */
   openHttp(): HttpMetrics;
   /** All metrics in the Prometheus text format. */
   text(): Promise<string>;
@@ -113,6 +115,7 @@ export function createMetrics(identity: Settings['identity']): Metrics {
   const table = registerMetrics(registry, identity);
   table.weir_build_info.set({ version, node: process.versions.node }, 1);
   for (const traffic of TRAFFICS) table.weir_tunnels.set({ traffic }, 0);
+  let journalLagSeconds: () => number | undefined = () => undefined;
   return {
     ...requestMetrics(table),
     ...storeMetrics(table),
@@ -142,9 +145,11 @@ export function createMetrics(identity: Settings['identity']): Metrics {
     },
     recoveryFailed: () => table.weir_journal_recovery_failures_total.add(1),
     showJournal(lagSeconds, isRecovering) {
+      journalLagSeconds = lagSeconds;
       table.weir_journal_lag_seconds(lagSeconds);
       table.weir_journal_recovering(() => (isRecovering() ? 1 : 0));
     },
+    journalLagSeconds: () => journalLagSeconds(),
     refusalsUnfindable: (count) => table.weir_refusals_unfindable_total.add(count),
     showInFlight: (slots) => table.weir_requests_in_flight(() => slots.byBucket()),
     openHttp: () => new HttpMetrics(registry),

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { newCertificate } from '../../fixtures/certificate.ts';
-import { SOON, useConsole } from './use-console.ts';
+import { fleetOf, headlineOf, SOON, useConsole } from './use-console.ts';
 
 const { start, open } = useConsole();
 
@@ -85,6 +85,21 @@ it('a certificate that has ended is bad, and not one that ends soon', async () =
   await expect.poll(() => headline.textContent(), SOON).toBe('A certificate ends within 14\u00a0days');
   await page.clock.setFixedTime(Date.now() + 3 * 86_400_000);
   await expect.poll(() => headline.textContent(), SOON).toBe('A certificate has expired');
+});
+
+it('a journal that has not been written for more than a minute is in the headline', async () => {
+  const gateway = await start();
+  const { page } = await open(gateway);
+  await page.route('**/fleet/events*', async (route) => {
+    const fleet = await fleetOf(gateway);
+    const replicas = fleet.replicas.map((one) => ({ ...one, journalLagSeconds: 61 }));
+    const body = `event: fleet\ndata: ${JSON.stringify({ ...fleet, replicas })}\n\n`;
+    await route.fulfill({ contentType: 'text/event-stream', body });
+  });
+  await page.reload();
+  await expect
+    .poll(() => headlineOf(page), SOON)
+    .toBe('The journal has not been written for more than a minute');
 });
 
 it('an Account that is refused everything is among the first ten, although it has no points', async () => {

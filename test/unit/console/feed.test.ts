@@ -21,6 +21,7 @@ const PULSE: Pulse = {
   version: '',
   memoryBytes: 1,
   certificateEndsMs: null,
+  journalLagSeconds: null,
   changes: [],
   queues: [],
   liveLimits: 0,

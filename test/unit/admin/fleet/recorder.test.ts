@@ -20,6 +20,7 @@ function recorder(startMs: number) {
         storeTotals: () => ({ breaker: 'closed', calls: [0, 4], unsafeSettings: 0 }),
         limitsVersion: () => 'abc',
         operationsVersion: () => 'def',
+        journalLagSeconds: () => 61.5,
       },
       storeKind: 'memory',
       storeHealth: { async measure() {}, last: { measuredAtMs: 0, problem: null } },
@@ -57,6 +58,7 @@ it('attributes what was counted to the second that has ended, and nothing to mis
     limits: 'abc',
     liveLimits: 2,
     certificateEndsMs: 1_000_000,
+    journalLagSeconds: 61.5,
     totals: { requests: 12 },
   });
   expect(requestsOf(published(one))).toEqual([5, 0, 0, 7]);
