@@ -134,3 +134,20 @@ it.each(OTHER_TYPES)('messages are kept although their keys hold $name', async (
   expect(await outbox.add(RECEIVER, 'a', false)).toEqual({ state: 'kept', dropped: 0 });
   expect(await outbox.take(RECEIVER, 4, 2)).toMatchObject({ first: ['a'] });
 });
+
+it('says why Redis cannot be reached', async () => {
+  const settings: Settings = {
+    kind: 'redis',
+    url: 'redis://127.0.0.1:1',
+    keyPrefix: 'weir',
+    deadlineMs: 5_000,
+  };
+  const outbox = sharedByRedis(settings, () => {}).openOutbox('notices');
+  onTestFinished(() => outbox.close());
+  const failure = () =>
+    outbox.take(RECEIVER, 1, 1).then(
+      () => 'none',
+      (error: unknown) => String(error),
+    );
+  await expect.poll(failure, SOON).toContain('connect ECONNREFUSED 127.0.0.1:1');
+});

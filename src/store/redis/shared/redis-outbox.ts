@@ -43,7 +43,9 @@ export function openOutbox(shared: SharedLink, key: string): Outbox {
       const taking = client.takeMessages(key, holdKeyOf(receiver), receiver, most, mostRepeated, ...lives);
       const reply = await taking.catch((error: unknown) => {
         waiting = undefined;
-        throw error;
+        // Without a connection, ioredis's own error speaks of a stream and an option.
+        const problem = link.problem();
+        throw problem === undefined ? error : new Error(problem, { cause: error });
       });
       const [hold, count, first, ...messages] = reply as readonly [string, number, number, ...string[]];
       waiting = count < 0 ? undefined : count;
