@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { withinMs } from '../../domain/awaitable.ts';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import type { RecordedBucket } from '../store.ts';
@@ -41,8 +42,8 @@ const US_PER_MINUTE = 60 * US_PER_SECOND;
 const SUMS_PER_BATCH = 20_000;
 const RETRIES: Backoff = { firstMs: 500, longestMs: 10_000 };
 const TIDY_MS = 3_600_000;
-/** How long the last sums may take when the process ends. */
-const CLOSE_MS = 5_000;
+/** How long the last sums may take when the process ends, and then the end of the connections. */
+const [CLOSE_MS, DISCONNECT_MS] = [5_000, 500];
 /** SQLSTATE of values that PostgreSQL does not accept: data, constraint or a limit of the program. */
 const UNACCEPTABLE = /^(22|23|54)/;
 
@@ -97,21 +98,24 @@ export class Journal {
     if (!isAdded) this.#observer.journalDropped(points);
   }
 
-  /** Writes what is left, for a few seconds at most. */
+  /** Writes what is left, for a few seconds at most, whether the database answers or not. */
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
-    await this.#running;
-    const untilMs = performance.now() + CLOSE_MS;
-    while (this.#hasWork && performance.now() < untilMs) {
-      await this.flush();
-      if (this.#failures > 0) await setTimeout(RETRIES.firstMs / 2);
-    }
+    await withinMs(this.#writeRest(performance.now() + CLOSE_MS), CLOSE_MS);
     const lost = this.#batches
       .flatMap(({ sums }) => sums)
       .concat(this.#pending.take(Number.POSITIVE_INFINITY));
     if (lost.length > 0) this.#observer.journalDropped(pointsOf(lost));
-    await this.#database.close();
+    await withinMs(this.#database.close(), DISCONNECT_MS);
+  }
+
+  async #writeRest(untilMs: number): Promise<void> {
+    await this.#running;
+    while (this.#hasWork && performance.now() < untilMs) {
+      await this.flush();
+      if (this.#failures > 0) await setTimeout(RETRIES.firstMs / 2);
+    }
   }
 
   get #hasWork(): boolean {

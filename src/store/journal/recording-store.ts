@@ -1,4 +1,4 @@
-import { type Awaitable, andThenWith } from '../../domain/awaitable.ts';
+import { type Awaitable, andThenWith, withinMs } from '../../domain/awaitable.ts';
 import { monotonicUs } from '../../domain/clock.ts';
 import {
   type BucketCharge,
@@ -24,6 +24,9 @@ export interface JournalClock {
   /** A decision was made at this time, just now. */
   set(chargedAtUs: number): void;
 }
+
+/** How long the end of the process waits for a recovery. Another replica, or the next one, begins it anew. */
+const RECOVERY_CLOSE_MS = 2_000;
 
 const ownUs = () => Date.now() * 1_000;
 
@@ -88,7 +91,7 @@ export class RecordingStore implements Store {
   /** The journal is closed last, because calls that are under way are recorded when they end. */
   async close(): Promise<void> {
     await this.#store.close();
-    await this.#recovery?.close();
+    if (this.#recovery !== undefined) await withinMs(this.#recovery.close(), RECOVERY_CLOSE_MS);
     await this.#journal.close();
   }
 

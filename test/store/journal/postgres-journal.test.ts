@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import { calendarOf } from '../../../src/domain/limits/calendar.ts';
 import { Journal } from '../../../src/store/journal/journal.ts';
@@ -290,6 +290,25 @@ describe.skipIf(postgresUrl === undefined)('a journal', () => {
     expect(await pointsOf(tables, 'acct_49')).toBe(1);
     expect(await pointsOf(tables, 'acct_7')).toBe(0);
   });
+});
+
+test('a journal closes although its database does not answer, and says what it lost', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const never = () => new Promise<never>(() => undefined);
+  const observed = new Observed();
+  const journal = new Journal(
+    { write: never, tidy: never, close: never },
+    { flushMs: 1, replica: 'r' },
+    observed,
+  );
+  journal.add(bucketOf('acct_1'), 'listPayees', MINUTE * 60e6, 'admitted', 3);
+  await vi.waitFor(() => expect(journal.lagSeconds).toBeGreaterThan(0.05));
+  journal.add(bucketOf('acct_1'), 'listPayees', MINUTE * 60e6, 'admitted', 4);
+  const closed = journal.close();
+  await vi.advanceTimersByTimeAsync(5_500);
+  await closed;
+  expect(observed.dropped).toBe(7);
 });
 
 describe('pending sums', () => {
