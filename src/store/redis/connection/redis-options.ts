@@ -1,6 +1,7 @@
 import type { RedisOptions } from 'ioredis';
 import { pace } from '../../../domain/pace.ts';
 import { type TlsFiles, tlsOptions } from '../../../domain/tls-files.ts';
+import './late-errors.ts';
 import './protected-mode.ts';
 
 /** ioredis's constructors are typed by `replyMapping`, which is not used here. */
