@@ -16,6 +16,11 @@ test.each([
   ['self-signed certificate in certificate chain', 'auth'],
   ['LOADING Redis is loading the dataset in memory', 'loading'],
   ["READONLY You can't write against a read only replica. script: 4f3c", 'readonly'],
+  [
+    "ERR Error running script (call to f_9059): @user_script:1: @user_script: 1: -READONLY You can't write against a read only replica.",
+    'readonly',
+  ],
+  ['ERR Error running script (call to f_9059): @user_script:1: something new', 'error'],
   ["OOM command not allowed when used memory > 'maxmemory'. script: 4f3c", 'oom'],
   ['BUSY Redis is busy running a script. You can only call SCRIPT KILL', 'busy'],
   ['MISCONF Redis is configured to save RDB snapshots', 'misconf'],

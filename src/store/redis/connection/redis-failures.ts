@@ -34,11 +34,14 @@ const ENDED_BEFORE_ANSWER =
 
 const LAST_ERROR = ' Last error: ';
 
+/** What Redis 6 puts before the error of a command that a script called. Redis 7 puts the script behind it. */
+const IN_SCRIPT = 'ERR Error running script ';
+
 /** The reason for an error of Redis or of its connection. */
 export function reasonOf(message: string): UncountedReason {
   const cause = causeOfSentinels(message);
   if (cause !== '') return reasonOf(cause);
-  const known = REASONS.get(message.split(' ', 1)[0] ?? '');
+  const known = REASONS.get(firstWord(message));
   if (known !== undefined) return known;
   if (message.includes('max number of clients')) return 'maxclients';
   if (message.includes('Too many Cluster redirections')) {
@@ -47,6 +50,18 @@ export function reasonOf(message: string): UncountedReason {
   if (/WRONGPASS|user executing the script can't|ACL failure in script|certificate|TLS/i.test(message))
     return 'auth';
   return DISCONNECTED.test(message) ? 'disconnected' : 'error';
+}
+
+/** Whether a server refuses a command because it is a replica. */
+export function isOfReplica(message: string): boolean {
+  return ['READONLY', 'MASTERDOWN'].includes(firstWord(message));
+}
+
+/** The code of an error of Redis. */
+function firstWord(message: string): string {
+  const at = message.startsWith(IN_SCRIPT) ? message.indexOf(': -') : -1;
+  const error = at === -1 ? message : message.slice(at + ': -'.length);
+  return error.split(' ', 1)[0] ?? '';
 }
 
 /** An error of Redis or of its connection, for an operator. ioredis's own text counts a Sentinel that answers as unreachable. */
