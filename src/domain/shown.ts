@@ -20,6 +20,12 @@ export function shownTime(at: number | string): string {
   return new Date(at).toISOString().slice(0, 19).replace('T', ' ');
 }
 
+/** What an error says. If no address of a name can be connected to, that is the error of the first: Node's own has no message. */
+export function errorText(error: unknown): string {
+  const first: unknown = error instanceof AggregateError && error.message === '' ? error.errors[0] : error;
+  return first instanceof Error ? first.message : String(first);
+}
+
 /** `1 replica`, `2 replicas`. */
 export function counted(count: number, noun: string): string {
   return `${shownCount(count)} ${noun}${count === 1 ? '' : 's'}`;

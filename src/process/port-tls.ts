@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { Logger } from 'pino';
 import { formatProblem } from '../config/problem.ts';
 import { type Watch, watchFiles } from '../config/watch.ts';
-import type { ServerCertificates } from '../domain/tls-files.ts';
+import type { ServerCertificates } from '../domain/connections/tls-files.ts';
 import { PortTls } from '../http/server/tls.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
 import type { Configuration } from './configuration.ts';

@@ -1,7 +1,8 @@
 import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import type { Settings } from '../../config/settings/settings.ts';
-import { tlsOptions } from '../../domain/tls-files.ts';
+import { tlsOptions } from '../../domain/connections/tls-files.ts';
+import { errorText } from '../../domain/shown.ts';
 
 /** The result of trying one connection. */
 export interface ConnectionResult {
@@ -55,11 +56,10 @@ function ask({ url, tls }: Place): Promise<number> {
 }
 
 export function reasonOf(error: unknown): string {
-  // For a name with several addresses, the error of each.
-  const cause = error instanceof AggregateError ? error.errors[0] : error;
-  if (!(cause instanceof Error)) return String(cause);
-  if (cause.name === 'AbortError') return `no answer within ${ANSWER_MS / 1000} s`;
-  const { code = '' } = cause as NodeJS.ErrnoException;
-  if (cause.message === 'socket hang up') return 'the connection was closed before an answer';
-  return code.startsWith('HPE_') ? `what it answers is not HTTP (${cause.message})` : cause.message;
+  const message = errorText(error);
+  if (!(error instanceof Error)) return message;
+  if (error.name === 'AbortError') return `no answer within ${ANSWER_MS / 1000} s`;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (message === 'socket hang up') return 'the connection was closed before an answer';
+  return code.startsWith('HPE_') ? `what it answers is not HTTP (${message})` : message;
 }

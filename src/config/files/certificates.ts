@@ -1,6 +1,6 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { isKeyPair, type ServerCertificates, type TlsFiles } from '../../domain/tls-files.ts';
+import { isKeyPair, type ServerCertificates, type TlsFiles } from '../../domain/connections/tls-files.ts';
 import { ConfigError, fileError, type Problem } from '../problem.ts';
 import { readText } from '../reader/read-text.ts';
 import type { Finding } from '../reader/schema-check.ts';

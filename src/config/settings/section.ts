@@ -133,7 +133,7 @@ export const serverTls = <T extends TProperties>(others: T) =>
     ),
   );
 
-/** The settings that `tlsOptions` (src/domain/tls-files.ts) reads. */
+/** The settings that `tlsOptions` (src/domain/connections/tls-files.ts) reads. */
 export const tlsFiles = {
   caFile: Type.Optional(filePath('Certificate authority to trust instead of the authorities of the system.')),
   certFile: Type.Optional(filePath('Client certificate.')),

@@ -1,6 +1,6 @@
 /** The connections to the services behind the gateway. */
 
-import { type TlsFiles, tlsOptions } from '../../domain/tls-files.ts';
+import { type TlsFiles, tlsOptions } from '../../domain/connections/tls-files.ts';
 import { Pool } from '../../http/client/pool.ts';
 import type { TimeLimits } from '../../http/client/request.ts';
 import type { TrustedProxies } from '../../http/message/fields/forwarded.ts';

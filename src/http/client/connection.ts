@@ -19,6 +19,12 @@ interface Carried {
   hasResponse: boolean;
 }
 
+/**
+ * How long a connection may be given further requests: a new one looks up the name again, so that a changed address and new instances
+ * behind a balancer get requests. Up to a tenth less, so that connections which were opened together do not end together.
+ */
+const AGE_LIMIT_MS = 300_000;
+
 /** One connection to an upstream. It carries one request at a time, and a further one only if nothing is in doubt. */
 export class Connection implements PooledConnection, ReadTarget, Transfer, UploadOwner {
   readonly #pool: Pool;
@@ -33,6 +39,7 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
   /** When the present wait began. */
   #sinceMs = performance.now();
   #idleLimitMs: number;
+  readonly #agedAtMs = performance.now() + AGE_LIMIT_MS * (1 - Math.random() / 10);
 
   constructor(pool: Pool, connector: Connector) {
     this.#pool = pool;
@@ -52,7 +59,8 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
 
   /** Whether it can carry another request. Certain only once this turn of the event loop has read the sockets. */
   isReusable(nowMs: number): boolean {
-    return this.#carried === undefined && this.#socket.writable && nowMs - this.#sinceMs < this.#idleLimitMs;
+    if (this.#carried !== undefined || !this.#socket.writable) return false;
+    return nowMs - this.#sinceMs < this.#idleLimitMs && nowMs < this.#agedAtMs;
   }
 
   send(request: UpstreamRequest, head: string, nowMs: number): void {

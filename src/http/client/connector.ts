@@ -1,5 +1,6 @@
 import { connect, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls';
+import { sharedLookup } from '../../domain/connections/shared-lookup.ts';
 
 /** How to speak TLS to an upstream; contents, not files. */
 export interface TlsOptions {
@@ -57,6 +58,7 @@ export class Connector {
     const options = {
       host: this.#address,
       port: this.#port,
+      lookup: sharedLookup,
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,

@@ -6,7 +6,7 @@ import {
   type SecureContextOptions,
   type Server as TlsServer,
 } from 'node:tls';
-import type { ServerCertificates } from '../../domain/tls-files.ts';
+import type { ServerCertificates } from '../../domain/connections/tls-files.ts';
 
 /**
  * Authenticated encryption with forward secrecy: Mozilla's intermediate configuration for TLS 1.2 (guideline 5.7), and all ciphers

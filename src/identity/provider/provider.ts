@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { errorText } from '../../domain/shown.ts';
 import type { IdentityObserver, ProviderName, ProviderOutcome } from '../identity-observer.ts';
 import { Attempts } from './attempts.ts';
 import { FairSlots, type FairSlotsOptions } from './fair-slots.ts';
@@ -186,5 +187,5 @@ function isConnectionLost(error: unknown): boolean {
 /** The cause of an error, which is more specific than `fetch failed`. Never contains the body, which may hold secrets. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? error.cause.message : error.message;
+  return errorText(error.cause instanceof Error ? error.cause : error);
 }

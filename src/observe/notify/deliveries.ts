@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { jittered } from '../../domain/backoff.ts';
 import { pace } from '../../domain/pace.ts';
+import { errorText } from '../../domain/shown.ts';
 import type { Outbox, ReceiverHold } from '../../store/outbox.ts';
 import type { Changes } from '../log/noticed-changes.ts';
 import { quietly } from '../log/process-output.ts';
@@ -210,7 +211,7 @@ export class Deliveries {
   }
 
   #note(error: unknown, message = 'a notification was not delivered'): void {
-    const problem = error instanceof Error ? error.message : String(error);
+    const problem = errorText(error);
     if (this.#isNewProblem(problem)) this.#parts.log.warn({ problem }, message);
   }
 }

@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Settings } from '../../config/settings/settings.ts';
+import { errorText } from '../../domain/shown.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import type { JournalObserver } from '../../store/journal/journal.ts';
 import type { OpenJournal } from '../../store/journal/open-journal.ts';
@@ -36,12 +37,13 @@ function observed(
     journalFailed(error) {
       metrics.journalFailed(error);
       if (!isFailing)
-        log.warn({ problem: error.message }, 'the journal cannot be written: counts wait in memory');
+        log.warn({ problem: errorText(error) }, 'the journal cannot be written: counts wait in memory');
       isFailing = true;
     },
     journalDropped(points, error) {
       metrics.journalDropped(points, error);
-      if (!hasDropped) log.error({ points, problem: error?.message }, 'counts are missing in the journal');
+      if (!hasDropped)
+        log.error({ points, problem: error && errorText(error) }, 'counts are missing in the journal');
       hasDropped = true;
     },
     recovered(recovered, seconds) {
@@ -56,7 +58,10 @@ function observed(
     recoveryFailed(error) {
       metrics.recoveryFailed(error);
       if (!isRecoveryFailing)
-        log.warn({ problem: error.message }, 'durable counts cannot be put back: their limits count nothing');
+        log.warn(
+          { problem: errorText(error) },
+          'durable counts cannot be put back: their limits count nothing',
+        );
       isRecoveryFailing = true;
     },
   };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Pool } from '../../../src/http/client/pool.ts';
 import { answering, type RawServer, startRawServer } from '../../fixtures/raw-server.ts';
 import { Call, call } from '../../fixtures/upstream-call.ts';
@@ -120,6 +120,20 @@ describe('a connection carries no further request', () => {
     await call(pool);
     const before = performance.now();
     while (performance.now() - before < 2);
+    await call(pool);
+    expect(server.connectionCount).toBe(2);
+  });
+
+  it('when it has been open for five minutes, so that a changed address is found', async () => {
+    await start(answering(OK), { keepAliveTimeoutMs: 1_000_000 });
+    const now = performance.now();
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(now);
+    onTestFinished(() => clock.mockRestore());
+    await call(pool);
+    clock.mockReturnValue(now + 269_000);
+    await call(pool);
+    expect(server.connectionCount).toBe(1);
+    clock.mockReturnValue(now + 300_000);
     await call(pool);
     expect(server.connectionCount).toBe(2);
   });

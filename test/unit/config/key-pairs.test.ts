@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { CertificateFiles, checkProxySettings } from '../../../src/config/files/certificates.ts';
-import { isKeyPair, tlsOptions } from '../../../src/domain/tls-files.ts';
+import { isKeyPair, tlsOptions } from '../../../src/domain/connections/tls-files.ts';
 import { type CertificatePair, KEY_TYPES, newCertificateOf } from '../../fixtures/certificate.ts';
 
 const names = Object.keys(KEY_TYPES) as (keyof typeof KEY_TYPES)[];

@@ -1,5 +1,7 @@
 import calculateSlot from 'cluster-key-slot';
 import { Cluster, type Redis } from 'ioredis';
+import { sharedLookup } from '../../../domain/connections/shared-lookup.ts';
+import { errorText } from '../../../domain/shown.ts';
 import type { UncountedReason } from '../../store.ts';
 import { SERVER_SETTINGS, type StoreObserver } from '../../store-observer.ts';
 import { withScripts } from '../scripts.ts';
@@ -7,6 +9,7 @@ import { Reconnection } from './reconnection.ts';
 import type { ConnectionEvents, RedisConnection } from './redis-connection.ts';
 import { reasonOf } from './redis-failures.ts';
 import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
+import { ServerConnector } from './server-connector.ts';
 import { checkSettings, watchSettings } from './settings-check.ts';
 
 /** The smallest number that hashes to each slot, as far as it has been looked for. */
@@ -35,9 +38,9 @@ export function openClusterConnection(
   const cluster = withScripts(connect(settings, reconnection.nextDelayMs));
   const nodes = new Map<string, Redis>();
   let problem: UncountedReason = 'disconnected';
-  const failed = ({ message, lastNodeError }: Error & { readonly lastNodeError?: Error }): void => {
+  const failed = (error: Error & { readonly lastNodeError?: Error }): void => {
     // The last node's error is more helpful than "Failed to refresh slots cache".
-    const cause = lastNodeError?.message ?? message;
+    const cause = errorText(error.lastNodeError ?? error);
     problem = reasonOf(cause);
     observer.connectionFailed(problem, cause);
   };
@@ -115,7 +118,7 @@ function connect(
   return new Cluster(
     settings.nodes.map((url) => readUrl(url)).map(({ host, port }) => ({ host, port })),
     {
-      redisOptions: { ...commonOptions(settings), ...access },
+      redisOptions: { ...commonOptions(settings), ...access, Connector: ServerConnector },
       enableOfflineQueue: false,
       enableReadyCheck: false,
       clusterRetryStrategy,
@@ -125,7 +128,10 @@ function connect(
       retryDelayOnTryAgain: 5,
       maxRedirections: 4,
       // Certificates name hosts, so addresses that the cluster announces are not resolved.
-      ...(access.tls === undefined ? {} : { dnsLookup: (address, callback) => callback(null, address) }),
+      dnsLookup: (host, callback) =>
+        access.tls === undefined
+          ? sharedLookup(host, {}, (error, address) => callback(error, String(address)))
+          : callback(null, host),
     },
   );
 }

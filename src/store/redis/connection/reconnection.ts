@@ -1,5 +1,6 @@
 import { type Cluster, type Redis, ReplyError } from 'ioredis';
 import { backoffMs } from '../../../domain/backoff.ts';
+import { isOfReplica } from './redis-failures.ts';
 
 /** With jitter, below a third of a second: a store that is back counts again within half a second, handshake included. */
 const BACKOFF = { firstMs: 20, longestMs: 250 };
@@ -15,6 +16,21 @@ const TURNED_AWAY = /^(DENIED|NOAUTH)|max number of clients/;
  */
 export class Reconnection {
   #attempts = 0;
+  #hasLeftReplica = false;
+
+  /** Whether the last server was a replica, and no other has answered yet. */
+  get hasLeftReplica(): boolean {
+    return this.#hasLeftReplica;
+  }
+
+  /**
+   * Whether an error of the server is the reason to look for another: it has become a replica. A name may lead to the new primary while
+   * the old one still runs, as with the endpoints of managed services.
+   */
+  readonly leavesReplica = ({ message }: Error): boolean => {
+    if (isOfReplica(message)) this.#hasLeftReplica = true;
+    return isOfReplica(message);
+  };
 
   readonly nextDelayMs = (): number => backoffMs(BACKOFF, ++this.#attempts);
 
@@ -34,6 +50,7 @@ export class Reconnection {
       if (!(error instanceof ReplyError) || TURNED_AWAY.test((error as Error).message)) throw error;
     }
     this.#attempts = 0;
+    this.#hasLeftReplica = false;
   }
 
   /**

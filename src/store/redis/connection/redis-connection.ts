@@ -1,4 +1,5 @@
 import { Redis, ReplyError } from 'ioredis';
+import { errorText } from '../../../domain/shown.ts';
 import type { UncountedReason } from '../../store.ts';
 import type { StoreObserver } from '../../store-observer.ts';
 import { type RedisClient, withScripts } from '../scripts.ts';
@@ -6,6 +7,7 @@ import { openClusterConnection } from './cluster.ts';
 import { Reconnection } from './reconnection.ts';
 import { reasonOf, shownError } from './redis-failures.ts';
 import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
+import { ServerConnector } from './server-connector.ts';
 import { checkSettings, watchSettings } from './settings-check.ts';
 
 /** A connection to Redis of any topology. Reconnects forever, and never queues a command. */
@@ -52,9 +54,10 @@ export function openConnection(
 ): RedisConnection {
   if (settings.kind === 'cluster') return openClusterConnection(settings, observer, events);
   const reconnection = new Reconnection();
-  const { nextDelayMs } = reconnection;
   const client = withScripts(
-    settings.kind === 'redis' ? connectSingle(settings, nextDelayMs) : connectSentinel(settings, nextDelayMs),
+    settings.kind === 'redis'
+      ? connectSingle(settings, reconnection)
+      : connectSentinel(settings, reconnection),
   );
   return {
     client,
@@ -95,7 +98,7 @@ function watchConnection(
   };
   client.on('connecting', () => become('unanswered'));
   client.on('error', (error: Error) => {
-    const { message } = error;
+    const message = errorText(error);
     const isSilent = message === 'connect ETIMEDOUT' && client.options.tls !== undefined;
     failed(isSilent ? message + NO_HANDSHAKE : message, reasonOf(message));
     // ioredis goes on after a refused SELECT, and everything would be counted in database 0.
@@ -114,7 +117,10 @@ function watchConnection(
   const disconnect = reconnection.keepAlive(client);
   const endWatch = watchSettings(() => [[THE_ONLY_ROUTE, client]], observer);
   return {
-    problemOf: () => (client.status === 'ready' ? undefined : problem),
+    problemOf() {
+      if (client.status === 'ready') return undefined;
+      return reconnection.hasLeftReplica ? 'readonly' : problem;
+    },
     close() {
       become('closed');
       endWatch();
@@ -125,20 +131,22 @@ function watchConnection(
 
 function connectSingle(
   settings: RemoteStoreSettings & { kind: 'redis' },
-  retryStrategy: () => number,
+  { nextDelayMs: retryStrategy, leavesReplica: reconnectOnError }: Reconnection,
 ): Redis {
   return new Redis({
     ...commonOptions(settings),
     ...readUrl(settings.url),
     ...accessOptions(settings),
+    Connector: ServerConnector,
     enableOfflineQueue: false,
     retryStrategy,
+    reconnectOnError,
   });
 }
 
 function connectSentinel(
   settings: RemoteStoreSettings & { kind: 'sentinel' },
-  retryStrategy: () => number,
+  { nextDelayMs: retryStrategy, leavesReplica: reconnectOnError }: Reconnection,
 ): Redis {
   const sentinels = settings.sentinels.map((url) => readUrl(url, SENTINEL_PORT));
   const [first] = sentinels;
@@ -161,6 +169,6 @@ function connectSentinel(
     // A server that has become a replica is disconnected, so that the new primary is found.
     enableReadyCheck: true,
     maxLoadingRetryTime: 500,
-    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+    reconnectOnError,
   });
 }

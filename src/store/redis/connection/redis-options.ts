@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
+import { type TlsFiles, tlsOptions } from '../../../domain/connections/tls-files.ts';
 import { pace } from '../../../domain/pace.ts';
-import { type TlsFiles, tlsOptions } from '../../../domain/tls-files.ts';
 import './late-errors.ts';
 import './protected-mode.ts';
 
