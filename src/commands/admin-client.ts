@@ -4,7 +4,8 @@ import { request as requestHttp } from 'node:http';
 import { request as requestHttps } from 'node:https';
 import { text as readAll } from 'node:stream/consumers';
 import type { ConnectionOptions } from 'node:tls';
-import { loadSettings } from '../config/load.ts';
+import { loadSettings, readSettings } from '../config/load.ts';
+import { ConfigError } from '../config/problem.ts';
 import { readText } from '../config/reader/read-text.ts';
 import { isMapping } from '../config/reader/schema-node.ts';
 import { readTokenFile } from '../config/settings/port-token.ts';
@@ -79,9 +80,22 @@ export async function askAdmin(
   options: AdminOptions,
   path: string,
   isAnswer: AnswerCheck,
-  { method = 'GET', body }: { readonly method?: 'GET' | 'PUT' | 'DELETE'; readonly body?: object } = {},
+  call: Call = {},
 ): Promise<unknown> {
-  const port = adminPortOf(options);
+  return askPort(adminPortOf(options), path, isAnswer, call);
+}
+
+interface Call {
+  readonly method?: 'GET' | 'PUT' | 'DELETE';
+  readonly body?: object;
+}
+
+async function askPort(
+  port: AdminPort,
+  path: string,
+  isAnswer: AnswerCheck,
+  { method = 'GET', body }: Call,
+): Promise<unknown> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   let answer: Answer;
   try {
@@ -127,7 +141,19 @@ function notAdmin({ url }: AdminPort): CommandError {
 
 /** `weir health`: fails unless the gateway is alive. */
 export async function health(options: AdminOptions): Promise<void> {
-  await askAdmin(options, '/livez', isAlive);
+  await askPort(livePortOf(options), '/livez', isAlive, {});
+}
+
+/**
+ * The port of a gateway whose files may have been replaced by invalid ones since it started: it is alive with those it has. Nothing secret
+ * is sent to it, so any certificate will do unless `--ca` says which.
+ */
+function livePortOf(options: AdminOptions): AdminPort {
+  const { config = SETTINGS_FILE, url, ca } = options;
+  if (url !== undefined || ca !== undefined || !existsSync(config)) return adminPortOf(options);
+  const { valid, problems } = readSettings(config, process.env);
+  if (valid.admin === undefined) throw new ConfigError(problems);
+  return { url: urlOf(valid.admin), token: undefined, tokenFrom: '', tls: { rejectUnauthorized: false } };
 }
 
 function send({ url, token, tls }: AdminPort, path: string, method: string, body?: string): Promise<Answer> {
@@ -181,13 +207,15 @@ function tokenOfEnvironment(): Pick<AdminPort, 'token' | 'tokenFrom'> {
   return { token: undefined, tokenFrom: 'WEIR_ADMIN_TOKEN or WEIR_ADMIN_TOKEN_FILE' };
 }
 
-function portOf(
-  { host, port, tls, token, tokenFile }: Settings['admin'],
-  given: ConnectionOptions | undefined,
-): AdminPort {
+function urlOf({ host, port, tls }: Settings['admin']): string {
+  return `${tls === undefined ? 'http' : 'https'}://${reachable(host)}:${port}`;
+}
+
+function portOf(settings: Settings['admin'], given: ConnectionOptions | undefined): AdminPort {
+  const { tls, token, tokenFile } = settings;
   const fileToken = tokenFile === undefined ? undefined : readTokenFile(tokenFile, 'admin.tokenFile');
   return {
-    url: `${tls === undefined ? 'http' : 'https'}://${reachable(host)}:${port}`,
+    url: urlOf(settings),
     token: token ?? fileToken,
     tokenFrom: tokenFile === undefined ? 'WEIR_ADMIN_TOKEN or admin.token' : 'admin.tokenFile',
     tls: given ?? (tls === undefined ? {} : onlyCertificate(tls.certFile)),

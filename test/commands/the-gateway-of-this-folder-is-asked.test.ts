@@ -2,6 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import { expiredCertificate, newCertificate } from '../fixtures/certificate.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startGateway } from '../fixtures/gateway.ts';
 import { runWeirHere } from '../fixtures/run-here.ts';
@@ -23,6 +24,24 @@ it('usage and limit ask the gateway of weir.yaml in this folder, and top reports
     stdout: '',
     stderr: 'Name a gateway with --url or with --config: there is no weir.yaml in this folder.\n',
   });
+});
+
+it('health does not depend on files that were replaced since the gateway started', async () => {
+  const inUse = newCertificate();
+  const gateway = await startGateway({ settings: { admin: { host: '127.0.0.1', port: 0, tls: inUse } } });
+  onTestFinished(() => gateway.close());
+  const port = Number(new URL(gateway.adminUrl).port);
+  const health = async (admin: object) => {
+    const settings = { admin: { host: '127.0.0.1', port, ...admin } };
+    const file = await writeConfiguration({ upstreamUrl: gateway.upstream.url, settings });
+    return runWeirHere(['health', '--config', file]);
+  };
+  const alive = { code: 0, stdout: '', stderr: '' };
+  const missing = join(dirname(inUse.certFile), 'missing.pem');
+  expect(await health({ tls: expiredCertificate() })).toEqual(alive);
+  expect(await health({ tls: { certFile: missing, keyFile: missing } })).toEqual(alive);
+  expect(await health({ tls: inUse, tokenFile: missing })).toEqual(alive);
+  expect(await health({ tls: {} })).toMatchObject({ code: 1, stderr: expect.stringContaining('admin.tls') });
 });
 
 it('health follows the admin port of the file, and fails once the gateway has ended', async () => {
