@@ -23,13 +23,13 @@ export interface Watched<T> {
 /** Files that are reloaded while the gateway runs. */
 export type ReloadedFile = 'limits' | 'operations' | 'identities' | 'certificates' | 'descriptors';
 
-/** Called when files are reloaded. The metrics implement it. */
+/** Called when files are reloaded. The metrics implement it. Files of one kind that are followed apart have a `part` each. */
 export interface ReloadObserver {
-  reloaded(file: ReloadedFile): void;
+  reloaded(file: ReloadedFile, part?: string): void;
   /** Called with the `version` of the limits files in force, at startup and after every change. */
   limitsInForce(sha: string): void;
   /** A change was refused, and the previous version stays in force. */
-  reloadRefused(file: ReloadedFile): void;
+  reloadRefused(file: ReloadedFile, part?: string): void;
 }
 
 /**

@@ -31,11 +31,11 @@ export function runTls({ files }: Configuration, observer: Metrics, log: Logger)
       onLoad(changed) {
         tls.replace(changed);
         show(changed);
-        observer.reloaded('certificates');
+        observer.reloaded('certificates', name);
         log.info({ port: name }, 'changed certificates are in use');
       },
       onProblems(problems) {
-        observer.reloadRefused('certificates');
+        observer.reloadRefused('certificates', name);
         log.error(
           { port: name, problems: problems.map(formatProblem) },
           'changed certificates are refused: the previous version stays in use',

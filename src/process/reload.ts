@@ -45,7 +45,7 @@ function followFiles(
   { log, changes }: { readonly log: Logger; readonly changes: Changes },
 ) {
   const { settings, files } = configuration;
-  const reporterOf = (file: ReloadedFile) => reporter(file, files.source, observer, log);
+  const reporterOf = (file: ReloadedFile, part?: string) => reporter(file, files.source, observer, log, part);
   observer.limitsInForce(files.limits.version);
   const pricing = followLimitsAndCosts(configuration, reloadable, {
     limits: reporterOf('limits'),
@@ -56,7 +56,9 @@ function followFiles(
       if (before !== limits) logDifference(before, limits, sha, changes);
     },
   });
-  const identities = watchIdentities(files, configuration, reloadable, reporterOf('identities'));
+  const identities = watchIdentities(files, configuration, reloadable, (part) =>
+    reporterOf('identities', part),
+  );
   const descriptors = watchDescriptors(configuration, reloadable, reporterOf('descriptors'));
   const watches = [...pricing, ...identities, ...descriptors];
   const settingsWatch = watchSettings(settings, files.settings, log);
@@ -79,14 +81,16 @@ function watchIdentities(
   files: Configuration['files'],
   { identities, credentials }: Configuration,
   reloadable: Reloadable,
-  report: FileReport,
+  reportOf: (part: string) => FileReport,
 ): readonly Watch[] {
   const watch = (
+    part: string,
     file: ParsedFile<Identities> | undefined,
     current: Identities | undefined,
     take: (changed: Identities) => void,
   ): readonly Watch[] => {
     if (file === undefined || current === undefined) return [];
+    const report = reportOf(part);
     const onLoad = (changed: Identities) => {
       take(changed);
       report.taken();
@@ -94,11 +98,12 @@ function watchIdentities(
     return [watchFiles({ ...report, current, files: () => [file.file], load: () => file.load(), onLoad })];
   };
   const own = files.credentials.flatMap((one, index) =>
-    watch(one?.identities, credentials[index]?.identities, (changed) =>
+    watch(`credentials.${index}`, one?.identities, credentials[index]?.identities, (changed) =>
       reloadable.credential(index, changed),
     ),
   );
-  return [...watch(files.identities, identities, (changed) => reloadable.identities(changed)), ...own];
+  const main = watch('identity', files.identities, identities, (changed) => reloadable.identities(changed));
+  return [...main, ...own];
 }
 
 /** Follows the files of `decisions.envoy`. */
@@ -145,15 +150,21 @@ function watchSettings(
   });
 }
 
-function reporter(file: ReloadedFile, source: FileSource, observer: ReloadObserver, log: Logger): FileReport {
+function reporter(
+  file: ReloadedFile,
+  source: FileSource,
+  observer: ReloadObserver,
+  log: Logger,
+  part?: string,
+): FileReport {
   return {
     stateOf: (path) => source.stateOf(path),
     taken() {
-      observer.reloaded(file);
+      observer.reloaded(file, part);
       log.info({ file }, `changed ${file} are in force`);
     },
     onProblems(problems) {
-      observer.reloadRefused(file);
+      observer.reloadRefused(file, part);
       log.error(
         { file, problems: problems.map(formatProblem) },
         `changed ${file} are refused: the previous version stays in force`,

@@ -182,6 +182,14 @@ function fileMetrics(table: MetricTable) {
     descriptors: table.weir_descriptors_last_reload_successful,
   };
   for (const one of Object.values(successful)) one.set(1);
+  /** The parts whose last change was refused. */
+  const refused: Record<ReloadedFile, Set<string>> = {
+    limits: new Set(),
+    operations: new Set(),
+    identities: new Set(),
+    certificates: new Set(),
+    descriptors: new Set(),
+  };
   const versions = { limits: '', operations: '' };
   const replaceVersion = (files: keyof typeof versions, sha: string) => {
     const info = table[`weir_${files}_info`];
@@ -198,12 +206,14 @@ function fileMetrics(table: MetricTable) {
       table.weir_certificate_expiry_timestamp_seconds.set({ port }, endsAtMs / 1_000),
     watchConnected: (object: string, isConnected: boolean) =>
       table.weir_kubernetes_watch_connected.set({ object }, Number(isConnected)),
-    reloaded(file: ReloadedFile) {
+    reloaded(file: ReloadedFile, part = '') {
       table.weir_reloads_total.add(1, file, 'success');
-      successful[file].set(1);
+      refused[file].delete(part);
+      successful[file].set(Number(refused[file].size === 0));
     },
-    reloadRefused(file: ReloadedFile) {
+    reloadRefused(file: ReloadedFile, part = '') {
       table.weir_reloads_total.add(1, file, 'failure');
+      refused[file].add(part);
       successful[file].set(0);
     },
   };

@@ -95,6 +95,18 @@ it('a renewed certificate is used for new connections, and no open connection en
   open.destroy();
 });
 
+it('the metric is 0 while one port has a refused certificate, though another has renewed its own', async () => {
+  writeFileSync(inUse.keyFile, 'not a key');
+  await expect.poll(lastReload, within).toBe('0');
+  const renewed = authority.issue('/CN=weir');
+  copyFileSync(renewed.certFile, admin.certFile);
+  copyFileSync(renewed.keyFile, admin.keyFile);
+  await expect.poll(() => served(gateway.adminUrl), within).toBe(fingerprintIn(renewed));
+  expect(await lastReload()).toBe('0');
+  install(newCertificate());
+  await expect.poll(lastReload, within).toBe('1');
+});
+
 it('commands reach an https admin port: with an authority, or with the settings of a gateway on this machine', async () => {
   vi.stubEnv('WEIR_ADMIN_TOKEN', TOKEN);
   const url = gateway.adminUrl;
