@@ -30,7 +30,7 @@ import {
 import { settleResponse } from './response-cost/settle-response.ts';
 import { forward } from './upstream/forward.ts';
 import { crowdedOut } from './upstream/relay.ts';
-import { Upstreams } from './upstream/upstreams.ts';
+import { type Upstream, Upstreams } from './upstream/upstreams.ts';
 import { OwnUsage } from './usage/own-usage.ts';
 
 /** What the stages share. */
@@ -62,7 +62,9 @@ const STAGES: readonly PortStage<Shared>[] = [
 ];
 
 /** Creates the server, whose requests all enter at `take`. */
-export async function createGateway(dependencies: GatewayDependencies): Promise<Gateway> {
+export async function createGateway(
+  dependencies: GatewayDependencies,
+): Promise<Gateway & { readonly upstreams: readonly Upstream[] }> {
   const { baseUrl, cors, listen, tls, usage } = dependencies;
   const trusted = new TrustedProxies(listen.trustedProxies);
   const upstreams = new Upstreams(dependencies.upstream, trusted);
@@ -94,6 +96,7 @@ export async function createGateway(dependencies: GatewayDependencies): Promise<
     handler: serve,
   });
   return {
+    upstreams: upstreams.all,
     listen: async ({ host, port }) => servedUrl(await app.listen({ host, port }), tls),
     async close(graceMs) {
       await closeWithin(server, graceMs);

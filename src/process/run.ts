@@ -93,6 +93,7 @@ export async function runGateway(configuration: Configuration, given?: Log): Pro
   };
   const envoy = await runEnvoy(configuration, { ...dependencies, tls: tls.decisions, observer: metrics });
   const ports = await createPorts(settings, dependencies, shared, tls.decisions, envoy?.server);
+  tls.followUpstreams(ports.upstreams);
   const costs = new RunningCosts(buckets, configuration, reporting.changes);
   const reloaded = reloadableOf(buckets, costs, operationTable, identity, admin, envoy);
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
@@ -186,6 +187,7 @@ async function createPorts(
   const open = (name: Section, port: Gateway | undefined, address: Address) =>
     port && openPort(name, address, () => port.listen(address));
   return {
+    upstreams: gateway?.upstreams ?? [],
     async open() {
       const url = await open('listen', gateway, { ...listen, port: Number(listen.port) });
       return {

@@ -1,7 +1,12 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
-import { isKeyPair, type ServerCertificates, type TlsFiles } from '../../domain/connections/tls-files.ts';
-import { ConfigError, fileError, type Problem } from '../problem.ts';
+import {
+  isKeyPair,
+  type ServerCertificates,
+  type TlsFiles,
+  tlsOptions,
+} from '../../domain/connections/tls-files.ts';
+import { ConfigError, fileError, formatPath, type Problem } from '../problem.ts';
 import { readText } from '../reader/read-text.ts';
 import type { Finding } from '../reader/schema-check.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -56,6 +61,40 @@ export class CertificateFiles {
     if (Date.parse(validTo) <= Date.now()) throw fileError(certFile, `expired on ${validTo}`);
     if (!isUsable(cert, key))
       throw fileError(keyFile, `is not the PEM private key of the certificate in ${certFile}`);
+  }
+}
+
+/** What one upstream's TLS is made of. */
+export class UpstreamCertificateFiles {
+  readonly #tls: TlsFiles;
+  readonly #path: readonly string[];
+  #last: { readonly digest: string; readonly value: ReturnType<typeof tlsOptions> } | undefined;
+
+  /** @param path of the settings, such as `upstream.tls` */
+  constructor(tls: TlsFiles, path: readonly string[]) {
+    this.#tls = tls;
+    this.#path = path;
+  }
+
+  files(): readonly string[] {
+    const { caFile, certFile, keyFile } = this.#tls;
+    return [caFile, certFile, keyFile].filter((file) => file !== undefined);
+  }
+
+  /** Returns the same object as before if no file has changed. Throws a ConfigError if a file cannot be used. */
+  read(): ReturnType<typeof tlsOptions> {
+    const path = formatPath(this.#path);
+    const problems = tlsProblems(this.#tls, this.#path, ({ message, hint }) => ({
+      source: path,
+      path: '',
+      message,
+      hint,
+    }));
+    if (problems.length > 0) throw new ConfigError(problems);
+    const value = tlsOptions(this.#tls);
+    const digest = hash('sha256', JSON.stringify(value));
+    if (this.#last?.digest !== digest) this.#last = { digest, value };
+    return this.#last.value;
   }
 }
 
@@ -121,11 +160,8 @@ function tlsProblems(
     const ca = read(tls.caFile, 'caFile');
     const cert = read(tls.certFile, 'certFile');
     const key = read(tls.keyFile, 'keyFile');
-    createSecureContext({
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-    });
+    if (ca !== undefined) certificateIn(ca, tls.caFile ?? '');
+    createSecureContext({ ca, cert, key });
     if (cert === undefined && key === undefined) return [];
     if (cert !== undefined && key !== undefined && isKeyPair(cert, key)) return [];
     return [place({ path, message: 'has no pair of certFile and keyFile', hint: PAIR_HINT })];

@@ -12,10 +12,12 @@ import type { TurnSettings } from './turns/guest.ts';
 import { Turns } from './turns/turns.ts';
 import { UpstreamAddresses } from './upstream-addresses.ts';
 
+type UpstreamTls = TlsFiles & { readonly verify: boolean };
+
 interface Place {
   /** `http://host:port` or `https://host:port`, with a base path where it has one. */
   readonly url: string;
-  readonly tls?: TlsFiles & { readonly verify: boolean };
+  readonly tls?: UpstreamTls;
   /** Which Host field it receives: the host of its own URL, or the client's. */
   readonly host?: 'upstream' | 'preserve';
 }
@@ -32,6 +34,8 @@ export interface UpstreamSettings extends Place, TurnSettings, TimeLimits {
 export class Upstream implements UpstreamQueue {
   readonly prefix: string;
   readonly pool: Pool;
+  /** Its TLS; undefined if it has no settings of its own. */
+  readonly tls: UpstreamTls | undefined;
   /** Such as `http://127.0.0.1:3000`. */
   readonly origin: string;
   /** Path of the upstream's URL, put before every canonical path; empty for none. */
@@ -56,6 +60,7 @@ export class Upstream implements UpstreamQueue {
   ) {
     const origin = new URL(url);
     this.prefix = prefix;
+    this.tls = tls;
     this.origin = origin.origin;
     this.basePath = origin.pathname.replace(/\/$/, '');
     this.preservesHost = (host ?? settings.host) === 'preserve';

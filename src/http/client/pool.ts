@@ -63,7 +63,8 @@ const MAX_SWEEP_MS = 1_000;
 /** Keep-alive connections to one upstream, and the requests that wait for one, first come, first served. */
 export class Pool {
   readonly limits: TimeLimits;
-  readonly #connector: Connector;
+  readonly #origin: URL;
+  #connector: Connector;
   readonly #maxConnections: number;
   readonly #open = new Set<PooledConnection>();
   /** The most recently used one last. */
@@ -79,6 +80,7 @@ export class Pool {
    * @throws Error when a certificate or a key cannot be used
    */
   constructor(origin: URL, settings: TimeLimits & { readonly connections: number }, tls?: TlsOptions) {
+    this.#origin = origin;
     this.#connector = new Connector(origin, tls);
     this.#maxConnections = settings.connections;
     this.limits = settings;
@@ -87,6 +89,15 @@ export class Pool {
     const shortestMs = Math.min(...limits.filter((limitMs) => limitMs > 0));
     this.#timer = setInterval(() => this.sweep(), Math.min(MAX_SWEEP_MS, Math.ceil(shortestMs / 4)));
     this.#timer.unref();
+  }
+
+  /**
+   * Uses this TLS for new connections. Open connections keep theirs.
+   *
+   * @throws Error when a certificate or a key cannot be used
+   */
+  useTls(tls: TlsOptions): void {
+    this.#connector = new Connector(this.#origin, tls);
   }
 
   /** Requests that were dispatched and have not ended. */

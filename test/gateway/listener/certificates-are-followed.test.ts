@@ -1,8 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { check } from '../../../src/commands/check/check.ts';
 import { listLimits } from '../../../src/commands/limit/limit.ts';
 import { usage } from '../../../src/commands/usage.ts';
@@ -105,6 +107,46 @@ it('the metric is 0 while one port has a refused certificate, though another has
   expect(await lastReload()).toBe('0');
   install(newCertificate());
   await expect.poll(lastReload, within).toBe('1');
+});
+
+it('a renewed client certificate, and a renewed authority, are used for new connections to the upstream', async () => {
+  const [old, next] = [newAuthority(), newAuthority()];
+  const optionsOf = ({ certFile, issue }: typeof old) => {
+    const { certFile: cert, keyFile: key } = issue('/CN=localhost');
+    return { cert: readFileSync(cert), key: readFileSync(key), ca: readFileSync(certFile) };
+  };
+  const options = { ...optionsOf(old), requestCert: true, rejectUnauthorized: true };
+  const server = createServer(options, (request, response) => {
+    response.end((request.socket as TLSSocket).getPeerCertificate().subject.CN);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const client = old.issue('/CN=first');
+  const tls = { caFile: `${client.certFile}.ca`, ...client };
+  copyFileSync(old.certFile, tls.caFile);
+  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const renewing = await startGateway({ limits: PLENTY, settings: { upstream: { url, tls } } });
+  onTestFinished(async () => {
+    await renewing.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  const answer = async () => (await renewing.send('GET', '/v3/things')).text();
+  const isInForce = async () =>
+    /^weir_certificates_last_reload_successful (\d)/m.exec(await renewing.metrics())?.[1];
+  expect(await answer()).toBe('first');
+
+  writeFileSync(tls.caFile, 'not a certificate');
+  await expect.poll(isInForce, within).toBe('0');
+  expect(await answer()).toBe('first');
+
+  const renewed = next.issue('/CN=second');
+  copyFileSync(next.certFile, tls.caFile);
+  copyFileSync(renewed.certFile, tls.certFile);
+  copyFileSync(renewed.keyFile, tls.keyFile);
+  server.setSecureContext(optionsOf(next));
+  server.closeAllConnections();
+  await expect.poll(answer, within).toBe('second');
+  expect(await isInForce()).toBe('1');
 });
 
 it('commands reach an https admin port: with an authority, or with the settings of a gateway on this machine', async () => {

@@ -20,7 +20,8 @@ const isAccepted = (use: () => unknown) => {
   }
 };
 
-const upstreamOf = (tls: Partial<CertificatePair>) => ({ upstream: { routes: [], tls } }) as never;
+const upstreamOf = (tls: Partial<CertificatePair> & { caFile?: string }) =>
+  ({ upstream: { routes: [], tls } }) as never;
 
 it('a certificate goes with its own key and no other, whatever their types', () => {
   for (const [pair, isOwn] of mixtures) {
@@ -49,4 +50,10 @@ it('a client certificate without its key is refused, and a key without its certi
     expect(() => checkProxySettings(upstreamOf(half), place)).toThrow('has no pair of certFile and keyFile');
     expect(() => tlsOptions(half)).toThrow('must be set together');
   }
+});
+
+it('a file of authorities without a certificate is refused, because it would trust nobody', () => {
+  const { keyFile: caFile } = newCertificateOf('ec');
+  const place = ({ message }: { message: string }) => ({ source: 'weir.yaml', path: '', message });
+  expect(() => checkProxySettings(upstreamOf({ caFile }), place)).toThrow('is not a certificate in PEM');
 });
