@@ -62,7 +62,7 @@ export const listenSchema = section(
       ['abort', 'serve'],
     ),
     maxEventLoopDelayMs: milliseconds(
-      'Mean event loop delay above which requests get a 503. Time in which the process was stopped does not count. 0 turns this off.',
+      'Mean event loop delay above which requests get a 503, if it lasts for two seconds. Time in which the process was stopped does not count. 0 turns this off.',
       1_000,
       0,
     ),

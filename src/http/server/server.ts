@@ -144,12 +144,15 @@ const STOPPED_CPU_SHARE = 0.05;
 const US_PER_MS = 1_000;
 
 /**
- * Measures how late the event loop is. A process that was stopped has no load for that reason, so that time does not count. It counts if
- * it happens again within a second, because a machine without memory or CPU time for this process stops it again and again.
+ * Measures how late the event loop is. One long turn, such as a large collection on a busy machine, is not load, and the requests that came
+ * in meanwhile can be served at once. So the lesser delay of the last two seconds counts. A process that was stopped has no load for that
+ * reason either, so that time does not count. It counts if it happens again within a second, because a machine without memory or CPU time
+ * for this process stops it again and again.
  */
 class LoopDelay {
-  /** Over the last second. */
+  /** The lesser of the means of the last two seconds. */
   meanMs = 0;
+  #lastMeanMs = 0;
   #sumMs = 0;
   #looks = 0;
   #spanFromMs = performance.now();
@@ -182,7 +185,9 @@ class LoopDelay {
     this.#cpuMs = usedMs;
     if (nowMs - this.#spanFromMs < SPAN_MS) return;
     const earlierMs = this.meanMs;
-    this.meanMs = this.#sumMs / this.#looks;
+    const meanMs = this.#sumMs / this.#looks;
+    this.meanMs = Math.min(this.#lastMeanMs, meanMs);
+    this.#lastMeanMs = meanMs;
     this.#onMean(earlierMs, this.meanMs);
     this.#sumMs = 0;
     this.#looks = 0;

@@ -119,6 +119,19 @@ it('connections above the limit get an uncharged 503', async () => {
   for (const socket of held) socket.destroy();
 });
 
+it('one long turn of the event loop is no overload: what came in meanwhile and what follows is served', async () => {
+  await start({ maxEventLoopDelayMs: 300 });
+  const statuses = new Set<number>();
+  const send = async () => statuses.add((await gateway.send('GET', '/v3/things')).status);
+  await send();
+  const waiting = Array.from({ length: 20 }, send);
+  const blockedMs = performance.now() + 4_000;
+  while (performance.now() < blockedMs);
+  await Promise.all(waiting);
+  for (const untilMs = performance.now() + 1_500; performance.now() < untilMs; ) await send();
+  expect([...statuses]).not.toContain(503);
+});
+
 it('an event loop delay is an uncharged 503, and never a 429', async () => {
   await start({ maxEventLoopDelayMs: 20 });
   const blockMs = 400;
