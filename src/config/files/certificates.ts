@@ -1,10 +1,10 @@
 import { hash, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import {
+  type ClientTls,
   isKeyPair,
   type ServerCertificates,
   type TlsFiles,
-  tlsOptions,
 } from '../../domain/connections/tls-files.ts';
 import { ConfigError, fileError, formatPath, type Problem } from '../problem.ts';
 import { readText } from '../reader/read-text.ts';
@@ -68,7 +68,7 @@ export class CertificateFiles {
 export class UpstreamCertificateFiles {
   readonly #tls: TlsFiles;
   readonly #path: readonly string[];
-  #last: { readonly digest: string; readonly value: ReturnType<typeof tlsOptions> } | undefined;
+  #last: { readonly digest: string; readonly value: ClientTls } | undefined;
 
   /** @param path of the settings, such as `upstream.tls` */
   constructor(tls: TlsFiles, path: readonly string[]) {
@@ -82,18 +82,17 @@ export class UpstreamCertificateFiles {
   }
 
   /** Returns the same object as before if no file has changed. Throws a ConfigError if a file cannot be used. */
-  read(): ReturnType<typeof tlsOptions> {
-    const path = formatPath(this.#path);
-    const problems = tlsProblems(this.#tls, this.#path, ({ message, hint }) => ({
-      source: path,
-      path: '',
-      message,
-      hint,
-    }));
-    if (problems.length > 0) throw new ConfigError(problems);
-    const value = tlsOptions(this.#tls);
-    const digest = hash('sha256', JSON.stringify(value));
-    if (this.#last?.digest !== digest) this.#last = { digest, value };
+  read(): ClientTls {
+    const pem = readPem(this.#tls, this.#path);
+    const digest = hash('sha256', JSON.stringify(pem));
+    if (this.#last?.digest !== digest) {
+      const finding = findingIn(pem, this.#tls, this.#path);
+      if (finding !== undefined) {
+        const { message, hint } = finding;
+        throw new ConfigError([{ source: formatPath(this.#path), path: '', message, hint }]);
+      }
+      this.#last = { digest, value: { ...pem, servername: this.#tls.serverName } };
+    }
     return this.#last.value;
   }
 }
@@ -118,7 +117,7 @@ function refuseUnreadable(clientCa: string, file: string): void {
 }
 
 /** The first certificate of a PEM file. */
-function certificateIn(text: string, file: string): X509Certificate {
+function certificateIn(text: string | Buffer, file: string): X509Certificate {
   try {
     return new X509Certificate(text);
   } catch {
@@ -154,20 +153,36 @@ function tlsProblems(
   place: (finding: Finding) => Problem,
 ): readonly Problem[] {
   if (tls === undefined) return [];
-  const read = (file: string | undefined, name: string) =>
-    file === undefined ? undefined : readText(file, `the setting ${path.join('.')}.${name} refers to it`);
   try {
-    const ca = read(tls.caFile, 'caFile');
-    const cert = read(tls.certFile, 'certFile');
-    const key = read(tls.keyFile, 'keyFile');
-    if (ca !== undefined) certificateIn(ca, tls.caFile ?? '');
-    createSecureContext({ ca, cert, key });
-    if (cert === undefined && key === undefined) return [];
-    if (cert !== undefined && key !== undefined && isKeyPair(cert, key)) return [];
-    return [place({ path, message: 'has no pair of certFile and keyFile', hint: PAIR_HINT })];
+    const finding = findingIn(readPem(tls, path), tls, path);
+    return finding === undefined ? [] : [place(finding)];
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
+    throw error;
+  }
+}
+
+/** @throws ConfigError for a file that cannot be read */
+function readPem({ caFile, certFile, keyFile }: TlsFiles, path: readonly string[]) {
+  const read = (file: string | undefined, name: string) =>
+    file === undefined ? undefined : readText(file, `the setting ${path.join('.')}.${name} refers to it`);
+  return { ca: read(caFile, 'caFile'), cert: read(certFile, 'certFile'), key: read(keyFile, 'keyFile') };
+}
+
+/**
+ * Why these cannot be used.
+ *
+ * @throws ConfigError for an authority that is not a certificate
+ */
+function findingIn({ ca, cert, key }: ClientTls, { caFile = '' }: TlsFiles, path: readonly string[]) {
+  if (ca !== undefined) certificateIn(ca, caFile);
+  try {
+    createSecureContext({ ca, cert, key });
+    if (cert === undefined && key === undefined) return undefined;
+    if (cert !== undefined && key !== undefined && isKeyPair(cert, key)) return undefined;
+    return { path, message: 'has no pair of certFile and keyFile', hint: PAIR_HINT };
+  } catch {
     const hint = 'caFile, certFile and keyFile must be PEM files, and certFile and keyFile a pair';
-    return [place({ path, message: 'cannot be used for TLS', hint })];
+    return { path, message: 'cannot be used for TLS', hint };
   }
 }

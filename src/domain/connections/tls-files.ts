@@ -17,6 +17,14 @@ export interface ServerCertificates {
   readonly clientCa: string | undefined;
 }
 
+/** Options of `node:tls`, with PEM. */
+export interface ClientTls {
+  readonly ca?: string | Buffer | undefined;
+  readonly cert?: string | Buffer | undefined;
+  readonly key?: string | Buffer | undefined;
+  readonly servername?: string | undefined;
+}
+
 /** The options of `node:tls` for these files. Throws where one cannot be read, or where key and certificate do not belong together. */
 export function tlsOptions({ caFile, certFile, keyFile, serverName }: TlsFiles = {}) {
   return {

@@ -1,13 +1,10 @@
 import { connect, isIP, type OnReadOpts, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext, connect as tlsConnect } from 'node:tls';
 import { sharedLookup } from '../../domain/connections/shared-lookup.ts';
+import type { ClientTls } from '../../domain/connections/tls-files.ts';
 
-/** How to speak TLS to an upstream; contents, not files. */
-export interface TlsOptions {
-  readonly ca?: Buffer;
-  readonly cert?: Buffer;
-  readonly key?: Buffer;
-  readonly servername?: string;
+/** How to speak TLS to an upstream. */
+export interface TlsOptions extends ClientTls {
   readonly verify: boolean;
 }
 
