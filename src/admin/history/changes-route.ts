@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { isMapping } from '../../config/reader/schema-node.ts';
+import { startOfDayMs } from '../../domain/limits/calendar.ts';
 import type { Changes } from '../../observe/log/noticed-changes.ts';
 import { ActionRefused, readDuration, readReason } from '../action.ts';
 import { orRefusal } from '../facts/fact-api.ts';
@@ -35,9 +36,8 @@ export function addChangesRoutes(
 async function see(history: ChangeHistory, log: Changes, atMs: number, body: unknown): Promise<ShownChange> {
   const { why, by, until } = isMapping(body) ? body : {};
   const reason = readReason(why, by);
-  const seenMs = until === undefined ? atMs : Date.parse(String(until));
-  if (!(seenMs >= 0 && seenMs <= atMs))
-    throw new ActionRefused('until: must be a time in ISO 8601 that has passed.');
+  const seenMs = until === undefined ? atMs : pastTimeMs(String(until), atMs);
+  if (seenMs === undefined) throw new ActionRefused('until: must be a time in ISO 8601 that has passed.');
   const untilText = new Date(seenMs).toISOString();
   const change = {
     atMs,
@@ -53,4 +53,10 @@ async function see(history: ChangeHistory, log: Changes, atMs: number, body: unk
   log.info({ audit: true, action: 'losses seen', ...reason, outcome, until: untilText }, 'losses seen');
   if (!isWritten) throw new StoreUnavailable('Redis does not answer. It is recorded when Redis is back.');
   return shown(change);
+}
+
+/** A time up to now, in Unix ms. `Date.parse` takes 30 February for 2 March, and finds a time in texts such as `loss 5`. */
+function pastTimeMs(text: string, nowMs: number): number | undefined {
+  const ms = startOfDayMs(text.slice(0, 10)) === undefined ? Number.NaN : Date.parse(text);
+  return ms >= 0 && ms <= nowMs ? ms : undefined;
 }
