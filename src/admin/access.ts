@@ -1,4 +1,5 @@
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
 import { PORT_TOKEN_FORMAT } from '../config/settings/port-token.ts';
 import { isLoopback } from '../config/settings/section.ts';
 import type { Settings } from '../config/settings/settings.ts';
@@ -71,12 +72,17 @@ const UNREAD_BODIES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too long.',
 };
 
-/** Answers requests that reach no route, and errors of routes, as JSON with `error`, like every refusal of this port. */
-export function answerTheRest(app: FastifyInstance): void {
+/**
+ * Answers requests that reach no route, and errors of routes, as JSON with `error`, like every refusal of this port. Logs errors that no
+ * route expects.
+ */
+export function answerTheRest(app: FastifyInstance, log: Logger): void {
   app.setNotFoundHandler((_request, reply) =>
     reply.code(404).send({ error: 'The admin port has no such path, or not with this method.' }),
   );
-  app.setErrorHandler(({ code, message, statusCode = 500 }: FastifyError, _request, reply) =>
-    reply.code(statusCode).send({ error: UNREAD_BODIES[code] ?? message }),
-  );
+  app.setErrorHandler((error: FastifyError, { routeOptions }, reply) => {
+    const { code, message, statusCode = 500 } = error;
+    if (statusCode >= 500) log.error({ err: error, path: routeOptions.url }, 'the admin port failed');
+    return reply.code(statusCode).send({ error: UNREAD_BODIES[code] ?? message });
+  });
 }

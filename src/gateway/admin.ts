@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { adminGuard, answerTheRest } from '../admin/access.ts';
 import { addFactRoutes, type FactApi } from '../admin/facts/fact-api.ts';
 import { addLimitRoutes } from '../admin/facts/shown-limits.ts';
@@ -42,7 +43,8 @@ export interface AdminSources {
   readonly finder: Finder;
   readonly history: ChangeHistory;
   readonly why: Why;
-  readonly log: Changes;
+  readonly changes: Changes;
+  readonly log: Logger;
   /** The operations in force. */
   operations(): readonly PricedOperation[];
   /** Whether this replica is ready, which does not depend on the store. False once shutdown has begun. */
@@ -75,6 +77,7 @@ export function createAdminServer({
   finder,
   history,
   why,
+  changes,
   log,
   operations,
 }: AdminSources) {
@@ -104,7 +107,7 @@ export function createAdminServer({
     reply.code(ready ? 200 : 503);
     return { status: ready ? 'ready' : 'draining' };
   });
-  answerTheRest(app);
+  answerTheRest(app, log);
   addConsolePage(app);
   app.register(async (guarded) => {
     guarded.addHook('onRequest', adminGuard(admin));
@@ -113,7 +116,7 @@ export function createAdminServer({
     addFactRoutes(guarded, facts);
     addFindRoute(guarded, finder);
     addWhyRoute(guarded, why);
-    addChangesRoutes(guarded, history, log, () => usage.buckets.nowMs);
+    addChangesRoutes(guarded, history, changes, () => usage.buckets.nowMs);
     addTopRoute(guarded, fleet);
     addUsageRoutes(guarded, { ...usage, past });
     addExportRoute(guarded, past);

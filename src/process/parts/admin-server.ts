@@ -9,7 +9,7 @@ import type { runFleet } from './run-fleet.ts';
 /** The server of the admin port, which does not listen yet. */
 export function adminServerOf(
   { settings, files }: Configuration,
-  { buckets, store, metrics, isReady, tls, changes, identity, journal }: Reported,
+  { buckets, store, metrics, isReady, tls, changes, log, identity, journal }: Reported,
   { activity, refusals, why, history, known, blocks, owners, operations }: Collected,
   { fleet, reports }: ReturnType<typeof runFleet>,
   facts: readonly FactApi[],
@@ -25,7 +25,8 @@ export function adminServerOf(
     operations,
     why,
     history: history.history,
-    log: changes,
+    changes,
+    log,
     past: journal.tables,
     finder: new Finder({
       owners,
