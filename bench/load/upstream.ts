@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeCertificate } from '../../test/fixtures/certificate.ts';
 import { freePort } from '../../test/fixtures/free-port.ts';
@@ -77,7 +78,17 @@ export async function startUpstream(parent: string, cores: string | undefined): 
 /** A Redis without persistence, shared by all contestants that count in Redis. */
 export async function startRedis(cores: string | undefined, wantedPort?: number): Promise<Service> {
   const port = wantedPort ?? (await freePort());
-  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+  const noDump = [
+    '--save',
+    '',
+    '--appendonly',
+    'no',
+    '--dir',
+    tmpdir(),
+    '--dbfilename',
+    `weir-bench-${port}.rdb`,
+  ];
+  const args = ['--port', `${port}`, '--bind', '127.0.0.1', ...noDump];
   const command = findProgram('redis-server') ?? 'redis-server';
   return service(await startProgram({ command, args, cores, port }), port);
 }
