@@ -16,7 +16,7 @@ import { printError, printExactly, printJsonExactly } from '../print.ts';
 import { standardError } from '../terminal/output.ts';
 import { type Candidate, type CandidateFlags, readCandidate, warnOfCosts } from './candidate.ts';
 import { type FormatFlags, formatOf, sourcesOf, unreadProblem } from './input.ts';
-import { suggestedLimits } from './suggest.ts';
+import { readDemand, suggestedLimits } from './suggest.ts';
 
 interface ReplayFlags extends CandidateFlags, FormatFlags {
   readonly retries: Retries;
@@ -101,14 +101,15 @@ async function printSuggestion(
   aim: Aim,
 ): Promise<void> {
   const { readLine, isForeign } = formatOf(flags, candidate.findOperation);
-  const { retries } = flags;
-  await withProgress(async (reading) => {
-    const log = { ...reading, readLine, sources, isForeign };
-    const suggested = await suggestedLimits(log, candidate, retries, aim);
-    if (flags.json) printJsonExactly(limitsJson(suggested));
-    else printExactly(limitsYaml(suggested).replace(/\n$/, '').split('\n'));
-    if (reading.signal.aborted) process.exitCode = INTERRUPTED;
-  });
+  const read = await withProgress((reading) =>
+    readDemand({ ...reading, readLine, sources }, candidate, flags.retries),
+  );
+  // The search does not yield: without a handler, Ctrl-C ends the process.
+  const logNames = sources.map(({ name }) => name);
+  const suggested = suggestedLimits(read, candidate, aim, logNames, isForeign);
+  if (flags.json) printJsonExactly(limitsJson(suggested));
+  else printExactly(limitsYaml(suggested).replace(/\n$/, '').split('\n'));
+  if (read.isPart) process.exitCode = INTERRUPTED;
 }
 
 /** Shows progress on a terminal. The first Ctrl-C ends the reading, a second one ends the process. */

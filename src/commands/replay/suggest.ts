@@ -3,6 +3,7 @@ import { isId } from '../../domain/caller.ts';
 import { printable } from '../../domain/printable.ts';
 import { counted, shownTime } from '../../domain/shown.ts';
 import { CommandError } from '../../process/failure.ts';
+import type { LineCounts } from '../../replay/input/line-counts.ts';
 import { type ReadLogOptions, readLog } from '../../replay/input/read-log.ts';
 import { brokenFiles, coverageNotes, leftOutNotes } from '../../replay/notes.ts';
 import { replayedRows } from '../../replay/payers.ts';
@@ -16,21 +17,44 @@ import { unreadProblem } from './input.ts';
 /** Characters of an id in a remark. */
 const MOST_SHOWN = 80;
 
-/** Reads a log, and returns the smallest limits found that refuse at most a share of each bucket's requests, with what they are based on. */
-export async function suggestedLimits(
-  log: ReadLogOptions & { readonly isForeign: boolean },
-  { limits: base, limitsName: baseName, operations = [] }: Candidate,
+/** What a log asks of the limits. */
+export interface ReadDemand {
+  readonly demand: Demand;
+  readonly tally: LineCounts;
+  readonly retries: Retries;
+  /** Whether the reading was interrupted. */
+  readonly isPart: boolean;
+}
+
+export async function readDemand(
+  log: ReadLogOptions,
+  { limits }: Candidate,
   retries: Retries,
-  { mostRefused, confidence }: Aim,
-): Promise<LimitsText> {
-  const { sources, signal } = log;
-  const demand = new Demand(base, retries);
+): Promise<ReadDemand> {
+  const demand = new Demand(limits, retries);
   const tally = await readLog(log, (entry) => demand.take(entry));
   demand.end();
-  if (!signal.aborted) {
+  const isPart = log.signal.aborted;
+  if (!isPart) {
     const unread = unreadProblem({ ...tally, requests: demand.requests + demand.refusedInLog });
     if (unread !== undefined) throw new CommandError(unread);
   }
+  return { demand, tally, retries, isPart };
+}
+
+/**
+ * The smallest limits found that refuse at most a share of each bucket's requests, with what they are based on.
+ *
+ * @param logNames of the files that were read
+ * @param isForeign whether the log is of another gateway
+ */
+export function suggestedLimits(
+  { demand, tally, retries, isPart }: ReadDemand,
+  { limits: base, limitsName: baseName, operations = [] }: Candidate,
+  { mostRefused, confidence }: Aim,
+  logNames: readonly string[],
+  isForeign: boolean,
+): LimitsText {
   const costliest = costliestByRow(operations, base.rows);
   const whole = suggestLimits(demand, {
     mostRefused,
@@ -43,10 +67,10 @@ export async function suggestedLimits(
   if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
   demand.spool.close();
   const rows = replayedRows(base.rows);
-  const { suggestion, remark } = log.isForeign ? withoutOtherIds(whole) : { suggestion: whole, remark: [] };
+  const { suggestion, remark } = isForeign ? withoutOtherIds(whole) : { suggestion: whole, remark: [] };
   const remarks = [
-    `Suggested by weir replay from ${sources.map(({ name }) => name).join(', ')}${periodText(demand)}.`,
-    ...(signal.aborted
+    `Suggested by weir replay from ${logNames.join(', ')}${periodText(demand)}.`,
+    ...(isPart
       ? ['The reading was interrupted: these limits cover only the part of the log up to there.']
       : []),
     ...brokenFiles(tally),

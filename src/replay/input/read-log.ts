@@ -110,6 +110,12 @@ const LONGEST_RESPONSE_US = 10_000_000;
 /** Time between two sorts. A shorter one would cost more time, a longer one more memory. */
 const RELEASE_EVERY_US = LONGEST_RESPONSE_US / 4;
 
+/**
+ * Most entries that are held: what 40,000 requests a second have in that time. A line of the far future, or a log with its newest part first,
+ * makes all that follows late. These entries are in order among so many.
+ */
+export const MOST_HELD = 500_000;
+
 /** Puts entries into the order of their charges. Lines come in the order in which responses ended, from several files. */
 class InOrder {
   readonly #deliver: (entry: LogEntry) => void;
@@ -122,6 +128,7 @@ class InOrder {
 
   take(entry: LogEntry): void {
     this.#held.push(entry);
+    if (this.#held.length >= MOST_HELD) this.#release(Number.POSITIVE_INFINITY, MOST_HELD / 2);
   }
 
   /** @param watermarkUs no file has a line before this time left to read */
@@ -136,12 +143,12 @@ class InOrder {
     this.#release(Number.POSITIVE_INFINITY);
   }
 
-  #release(untilUs: number): void {
+  #release(untilUs: number, most = Number.POSITIVE_INFINITY): void {
     // Stable: entries of the same microsecond keep the order of the log.
     const sorted = this.#held.sort((one, other) => one.atUs - other.atUs);
     let count = 0;
     for (const entry of sorted) {
-      if (entry.atUs > untilUs) break;
+      if (entry.atUs > untilUs || count >= most) break;
       this.#deliver(entry);
       count += 1;
     }
