@@ -202,6 +202,7 @@ export const deployment = {
   hostAliases: mappings,
   priorityClassName: text,
   runtimeClassName: text,
+  listenAddress: Type.Enum(['0.0.0.0', '::']),
   hostUsers: nullable(flag),
   resources,
   resizePolicy: Type.Array(

@@ -515,6 +515,15 @@ describeChart('the shape of the deployment', () => {
     expect(JSON.stringify(specOf('Deployment'))).not.toMatch(/hostUsers|resizePolicy/);
   });
 
+  it('listens at IPv6 addresses too where listenAddress says so', async () => {
+    const ports = ['decisions.enabled=true', 'decisions.trusted={10.0.0.0/8}', 'platform.enabled=true'];
+    const manifests = render({ set: ['listenAddress=::', ...ports] });
+    const { settings } = await configurationOf(manifests);
+    expect([settings.listen.host, settings.admin.host, settings.decisions?.host]).toEqual(['::', '::', '::']);
+    expect(JSON.stringify(only(manifests, 'Deployment', /platform/))).toContain('"args":["--host","::"]');
+    expect(refusal({ set: ['listenAddress=10.0.0.1'] })).toContain('listenAddress');
+  });
+
   it('sends traces and metrics to a collector, with the name of the pod', () => {
     const env = (...set: string[]) => {
       const known = envOf(render({ set })).filter(({ name }) => name.startsWith('OTEL_'));

@@ -95,9 +95,13 @@ function versionOfMounted() {
 }
 
 async function versionsOfPods() {
-  const pods = await lookup(METRICS_HOST, { all: true, family: 4 });
-  const entries = pods.map(async ({ address }) => {
-    const { text } = await request(`${METRICS_SCHEME ?? 'http'}://${address}:${METRICS_PORT ?? 9090}/metrics`);
+  const found = await lookup(METRICS_HOST, { all: true });
+  // With both families, each pod has an address of each.
+  const ofIpv4 = found.filter(({ family }) => family === 4);
+  const pods = ofIpv4.length > 0 ? ofIpv4 : found;
+  const entries = pods.map(async ({ address, family }) => {
+    const host = family === 6 ? `[${address}]` : address;
+    const { text } = await request(`${METRICS_SCHEME ?? 'http'}://${host}:${METRICS_PORT ?? 9090}/metrics`);
     return `${address} ${/^weir_limits_info\{sha="(\w+)"\} 1$/m.exec(text)?.[1]}`;
   });
   return Promise.all(entries);

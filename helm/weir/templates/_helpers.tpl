@@ -397,9 +397,9 @@ bounds of 1 and 1000.
 {{- end -}}
 {{- $settings := dict
   "baseUrl" .Values.baseUrl
-  "listen" (merge (dict "host" "0.0.0.0" "port" 8080 "trustedProxies" .Values.trustedProxies) .Values.server)
+  "listen" (merge (dict "host" .Values.listenAddress "port" 8080 "trustedProxies" .Values.trustedProxies) .Values.server)
   "shutdown" (dict "drainDelaySeconds" (div .Values.drainSeconds 3) "graceSeconds" (sub .Values.drainSeconds (div .Values.drainSeconds 3)))
-  "admin" (dict "host" "0.0.0.0" "port" 9090)
+  "admin" (dict "host" .Values.listenAddress "port" 9090)
   "upstream" $upstream
   "store" (include "weir.store" . | fromYaml)
   "identity" (include "weir.identity" . | fromYaml)
@@ -417,7 +417,7 @@ bounds of 1 and 1000.
 {{- $decisions := default dict .Values.decisions -}}
 {{- if $decisions.enabled -}}
 {{- if not $decisions.trusted }}{{ fail "decisions.trusted: list the addresses of the proxies that ask, such as the range of the pods" }}{{ end -}}
-{{- $_ := set $settings "decisions" (dict "host" "0.0.0.0" "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
+{{- $_ := set $settings "decisions" (dict "host" .Values.listenAddress "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
 {{- if and (eq (include "weir.decisionsScheme" .) "https") $settings.listen.tls -}}{{- $_ := set $settings.decisions "tls" $settings.listen.tls -}}{{- end -}}
 {{- if eq (include "weir.servesEnvoy" .) "yes" -}}
 {{- $_ := set $settings.decisions "envoy" (dict "port" $decisions.envoy.port "headers" $decisions.envoy.headers "files" (list "/etc/weir/descriptors")) -}}
