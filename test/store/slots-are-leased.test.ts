@@ -237,6 +237,26 @@ it('requests that are served while no answer comes hold slots as soon as Redis a
   await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(6), SOON);
 });
 
+it('charges that are held for a time and answered too late take no slots, and spend what they cost', async () => {
+  const line = await startTcpProxy(Number(new URL(sharedRedisUrl()).port));
+  onTestFinished(() => line.stop());
+  const [late, other] = [open(line.port, 300), open()];
+  for (const { store } of [late, other]) await counting(store);
+  const points = { key: bucketKey(uniquePrefix(), 'a', 'points', 'a'), limit: 100, windowSeconds: 600 };
+  const slots = { ...slotsOf(6), key: points.key.replace(':points:', `:in-flight${SLOTS_ENDING}:`) };
+  const shadow = { ...slots, key: slots.key.replace('in-flight', 'shadow'), limit: 2, shadow: true };
+  const held = { buckets: [points, slots, shadow], cost: 5, heldMs: 600_000 };
+  expect((await other.store.charge(held)).outcome).toBe('admitted');
+  line.set({ kind: 'answers held' });
+  const decisions = await Promise.all(Array.from({ length: 3 }, () => late.store.charge(held)));
+  expect(decisions.map(({ outcome }) => outcome)).toEqual(['uncounted', 'uncounted', 'uncounted']);
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(2), SOON);
+  line.set({ kind: 'open' });
+  await vi.waitFor(async () => expect(await free(other.store, slots)).toBe(5), SOON);
+  expect(await free(other.store, shadow)).toBe(1);
+  expect(await free(other.store, points)).toBe(80);
+});
+
 it('a lease ends a fixed time after its last change, in place or not, and its key does not expire before', async () => {
   const replicas = [open().store, open().store];
   for (const store of replicas) await counting(store);

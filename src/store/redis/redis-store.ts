@@ -1,10 +1,13 @@
+import { randomBytes } from 'node:crypto';
 import type { Awaitable } from '../../domain/awaitable.ts';
 import { Deadline } from '../dispatch/deadline.ts';
 import { Batch, TurnBatcher } from '../dispatch/turn-batcher.ts';
 import { type LeaseCall, Leases } from '../in-flight/leases.ts';
 import {
   type Charge,
+  countedPart,
   type Decision,
+  isConcurrent,
   isOfOneCharge,
   isValidCharge,
   isValidSettlement,
@@ -26,6 +29,11 @@ import { RenewalLink } from './renewal-link.ts';
 import { sendCharges } from './send-charges.ts';
 import { sendSettlements } from './send-settlements.ts';
 import { type ServerRoute, ServerRoutes } from './server-routes.ts';
+
+type Admitted = Extract<Decision, { outcome: 'admitted' }>;
+
+/** Of the name of a settlement. */
+const ID_BYTES = 12;
 
 /** A batch in progress. */
 interface Call {
@@ -266,12 +274,32 @@ export class RedisStore implements Store {
     return uncounted;
   }
 
-  #answeredLate(batch: Batch, decisions: readonly Decision[]): void {
+  #answeredLate({ charges, kind }: Batch, decisions: readonly Decision[]): void {
+    if (kind !== 'charge') return;
     let points = 0;
     for (const [index, decision] of decisions.entries()) {
-      if (decision.outcome === 'admitted') points += batch.charges[index]?.cost ?? 0;
+      const charge = charges[index];
+      if (decision.outcome !== 'admitted' || charge === undefined) continue;
+      points += charge.cost;
+      this.#freeHeld(charge, decision);
     }
-    if (batch.kind === 'charge' && points > 0) this.#observer.answeredLate(points);
+    if (points > 0) this.#observer.answeredLate(points);
+  }
+
+  /** Frees the slots that an admitted charge holds for a time. Nobody else can: its caller does not know that it was admitted. */
+  #freeHeld(charge: Charge, { buckets: states, chargedAtUs }: Admitted): void {
+    const { cost, heldMs } = charge;
+    if (heldMs === undefined) return;
+    const buckets = countedPart(charge, states).buckets.filter(isConcurrent);
+    if (buckets.length === 0) return;
+    const id = randomBytes(ID_BYTES).toString('base64url');
+    this.#settlements.add({
+      charge: { buckets, cost, heldMs },
+      chargedAtUs,
+      cost,
+      refundsRequests: false,
+      id,
+    });
   }
 
   /** Handles a failed call. If that opens the route's breaker, other calls in progress on the route fail at once. */
