@@ -42,6 +42,7 @@ export class Leases extends HeldSlots<Lease> {
     this.#renewals = new Renewals(link, this.replica, this.buckets, {
       state: (lease) => this.#stateApart(lease),
       drop: (lease) => this.#drop(lease),
+      enter: (key) => this.enter(key),
     });
   }
 
@@ -208,7 +209,8 @@ export class Leases extends HeldSlots<Lease> {
 
   #forgetIdle(lease: Lease): void {
     const { held, pending, ended, isNew } = lease;
-    if (held === 0 && pending === 0 && ended === 0 && !isNew) this.#drop(lease);
+    const isIdle = held === 0 && pending === 0 && ended === 0 && !isNew;
+    if (isIdle && !this.#renewals.isDue(lease)) this.#drop(lease);
   }
 
   #drop(lease: Lease): void {

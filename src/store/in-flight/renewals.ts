@@ -16,6 +16,9 @@ const WORTH_A_CALL = 32;
 /** Statements that are sent at once. */
 const MOST_AT_ONCE = 1_024;
 
+/** With more leases, one that holds nothing is forgotten although it has to be stated: their number stays bounded in a long outage. */
+const MOST_UNSTATED = 10_000;
+
 /** What this replica knows of its slots in one bucket. */
 export interface Lease {
   readonly key: string;
@@ -75,6 +78,8 @@ interface LeaseActions {
   state(lease: Lease): Statement | undefined;
   /** Forgets a lease that holds nothing. */
   drop(lease: Lease): void;
+  /** The lease of a key, which is created if it has been forgotten. */
+  enter(key: string): Lease;
 }
 
 /**
@@ -95,6 +100,7 @@ export class Renewals {
   /** Calls with statements that are not answered. */
   #unanswered = 0;
   #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(link: LeaseLink, replica: string, leases: ReadonlyMap<string, Lease>, actions: LeaseActions) {
     this.#link = link;
@@ -110,7 +116,8 @@ export class Renewals {
   }
 
   added(key: string, group: number): void {
-    this.#timer ??= setInterval(() => this.#renewPart(), Math.ceil(pace.renewalMs / PARTS)).unref();
+    if (!this.#isClosed)
+      this.#timer ??= setInterval(() => this.#renewPart(), Math.ceil(pace.renewalMs / PARTS)).unref();
     const known = this.#groups.get(group);
     if (known === undefined) this.#groups.set(group, { leases: 1, aliveKey: this.aliveKeyOf(key, group) });
     else known.leases += 1;
@@ -122,15 +129,20 @@ export class Renewals {
     const group = this.#groups.get(lease.group);
     if (group !== undefined) group.leases -= 1;
     if (group?.leases === 0) this.#groups.delete(lease.group);
-    if (this.#leases.size === 0) this.close();
+    if (this.#leases.size === 0) this.#pause();
   }
 
   stateAll(): void {
     for (const lease of this.#leases.values()) this.#due.add(lease);
   }
 
-  stateSoon(lease: Lease): void {
-    if (this.#leases.get(lease.key) === lease) this.#due.add(lease);
+  /** Also states a lease that was forgotten with its last statement: the store may not have got it. */
+  stateSoon({ key }: Lease): void {
+    this.#due.add(this.#actions.enter(key));
+  }
+
+  isDue(lease: Lease): boolean {
+    return this.#due.has(lease);
   }
 
   /**
@@ -145,6 +157,11 @@ export class Renewals {
   }
 
   close(): void {
+    this.#isClosed = true;
+    this.#pause();
+  }
+
+  #pause(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
     this.#part = 0;
@@ -170,7 +187,8 @@ export class Renewals {
     }
     if (lease === undefined) return;
     lease.idleTurns = lease.pending > 0 || lease.held > 0 ? 0 : lease.idleTurns + 1;
-    if (lease.idleTurns < MOST_IDLE_TURNS) this.#due.add(lease);
+    const isUnstated = this.#due.has(lease) && this.#leases.size <= MOST_UNSTATED;
+    if (isUnstated || lease.idleTurns < MOST_IDLE_TURNS) this.#due.add(lease);
     else this.#actions.drop(lease);
   }
 

@@ -13,6 +13,40 @@ function leasesThat(store: Partial<ConstructorParameters<typeof Leases>[0]>): Le
   return leases;
 }
 
+const charge = () => ({ buckets: [SLOTS], cost: 1, hold: new Hold() });
+
+const ADMITTED = {
+  outcome: 'admitted' as const,
+  buckets: [{ remaining: 2, resetAfterUs: 0, retryAfterUs: 0 }],
+  chargedAtUs: 0,
+};
+
+function open(leases: Leases, charges: readonly ReturnType<typeof charge>[]) {
+  const call = leases.open(charges, 0);
+  if (call === undefined) throw new Error('nothing was stated');
+  return call;
+}
+
+/** Whose renewals are answered as `wasAlive` says, at the end of each period, and what they have stated. */
+function renewed(wasAlive: () => boolean | undefined) {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const waiting: Renewal[] = [];
+  const leases = leasesThat({ renew: (renewal) => waiting.push(renewal) });
+  const statedWithin = (ms: number) => {
+    const stated: Renewal['stated'][number][] = [];
+    for (let passedMs = 0; passedMs < ms; passedMs += pace.renewalMs) {
+      vi.advanceTimersByTime(pace.renewalMs);
+      for (const renewal of waiting.splice(0)) {
+        stated.push(...renewal.stated);
+        leases.renewed(renewal, wasAlive());
+      }
+    }
+    return stated;
+  };
+  return { leases, statedWithin };
+}
+
 it('a statement that fails at once waits for the next renewal, and is not stated again and again', () => {
   let calls = 0;
   const leases = leasesThat({
@@ -34,27 +68,59 @@ it('a statement that fails at once waits for the next renewal, and is not stated
 
 it('after a release whose call is lost, the next charge of the owner states what is held anew', () => {
   const leases = leasesThat({});
-  const admitted = {
-    outcome: 'admitted' as const,
-    buckets: [{ remaining: 2, resetAfterUs: 0, retryAfterUs: 0 }],
-    chargedAtUs: 0,
-  };
-  const charge = () => ({ buckets: [SLOTS], cost: 1, hold: new Hold() });
-  const open = (charges: readonly ReturnType<typeof charge>[]) => {
-    const call = leases.open(charges, 0);
-    if (call === undefined) throw new Error('nothing was stated');
-    return call;
-  };
   const first = charge();
-  const taken = open([first]);
-  leases.answered([first], taken, [admitted]);
+  const taken = open(leases, [first]);
+  leases.answered([first], taken, [ADMITTED]);
   first.hold.end();
-  const released = open([]);
+  const released = open(leases, []);
   expect(released.stated).toMatchObject([{ ended: 1, held: 0 }]);
   leases.lost(released);
-  const [next] = open([charge()]).asked;
+  const [next] = open(leases, [charge()]).asked;
   expect(next?.held).toBe(0);
   expect(next?.generation).toBeGreaterThan(taken.asked[0]?.generation ?? Number.NaN);
+});
+
+it('a release whose call is lost is stated within a second, and until the store answers, although no further charge comes', () => {
+  let wasAlive: boolean | undefined;
+  const { leases, statedWithin } = renewed(() => wasAlive);
+  const last = charge();
+  leases.answered([last], open(leases, [last]), [ADMITTED]);
+  last.hold.end();
+  const released = open(leases, []);
+  leases.lost(released);
+  const stated = statedWithin(pace.renewalMs);
+  expect(stated).toMatchObject([{ lease: { key: 'k' }, held: 0 }]);
+  expect(stated[0]?.generation).toBeGreaterThan(released.stated[0]?.generation ?? Number.NaN);
+  statedWithin(3 * pace.statementsMs);
+  wasAlive = true;
+  expect(statedWithin(pace.renewalMs)).toMatchObject([{ lease: { key: 'k' }, held: 0 }]);
+  // Then nothing is left to state.
+  statedWithin(3 * pace.statementsMs);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+it('a charge whose call is lost is stated within a second, although the next charge is refused', () => {
+  const { leases, statedWithin } = renewed(() => true);
+  const [first, next] = [charge(), charge()];
+  const calls = [first, next].map((one) => open(leases, [one]));
+  if (calls[0] === undefined || calls[1] === undefined) throw new Error('there is no call');
+  leases.lost(calls[0]);
+  leases.answered([next], calls[1], [{ outcome: 'denied', buckets: [undefined] }]);
+  expect(statedWithin(pace.renewalMs)).toMatchObject([{ lease: { key: 'k' }, held: 0 }]);
+});
+
+it('a call that is lost when the leases are closed starts no timer', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const leases = leasesThat({});
+  const last = charge();
+  leases.answered([last], open(leases, [last]), [ADMITTED]);
+  last.hold.end();
+  const released = open(leases, []);
+  leases.close();
+  vi.advanceTimersByTime(pace.renewalMs);
+  leases.lost(released);
+  expect(vi.getTimerCount()).toBe(0);
 });
 
 it('leases are stated in turn, apart from the charges, and with them while charges are in progress', () => {
