@@ -97,6 +97,22 @@ test('a settlement that Redis never answers is dropped once its points count in 
   expect(dropped).toEqual(['expired']);
 });
 
+test('a settlement that a hanging Redis has not answered is dropped when the store is closed', async () => {
+  const server = await startRedisServer();
+  onTestFinished(() => server.stop());
+  const dropped: string[] = [];
+  const store = openStore(
+    { kind: 'redis', url: server.url, deadlineMs: 5_000 },
+    { ...silentObserver, settlementDropped: (reason) => dropped.push(reason) },
+  );
+  const made = await admitted(store, chargeOf('w', 5));
+  server.signal('SIGSTOP');
+  const settled = store.settle({ ...made, cost: 2, id: 'hanging' });
+  await store.close();
+  expect(await settled).toEqual({ outcome: 'dropped', reason: 'closed' });
+  expect(dropped).toEqual(['closed']);
+});
+
 test('a refund of a whole bucket writes it twice at most, however many charges it takes', async () => {
   const server = await startRedisServer();
   const admin = new Redis(server.port);

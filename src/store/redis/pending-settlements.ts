@@ -149,7 +149,7 @@ export class PendingSettlements {
   /** Apart from the others, which need not wait for it. */
   #isMissing(waiting: Waiting): void {
     if (this.#isClosed) {
-      this.#keep(waiting);
+      this.#drop(waiting, 'closed');
       return;
     }
     this.#missing.push(waiting);
@@ -171,8 +171,13 @@ export class PendingSettlements {
   }
 
   #again(some: readonly Waiting[]): void {
+    // Calls may fail after `close` has returned.
+    if (this.#isClosed) {
+      for (const waiting of some) this.#drop(waiting, 'closed');
+      return;
+    }
     for (const waiting of some) this.#keep(waiting);
-    if (this.#isClosed || some.length === 0 || this.#timer !== undefined) return;
+    if (some.length === 0 || this.#timer !== undefined) return;
     this.#failures += 1;
     this.#timer = setTimeout(
       () => {
