@@ -21,11 +21,12 @@ type Minute = Map<string, Map<string, RecordedSum>>;
 
 /** About 60 MB. */
 const MOST_SUMS = 300_000;
-const MINUTES_PER_HOUR = 60;
+/** In every time zone, a day begins with one. */
+const MINUTES_PER_QUARTER = 15;
 
 /**
- * Sums that are not written yet. Their number is bounded: if there are too many, sums of the same hour become one sum of its last minute,
- * so that no point counts too short. What does not fit then is dropped.
+ * Sums that are not written yet. Their number is bounded: if there are too many, sums of the same quarter of an hour become one sum of its
+ * last minute, so that no point counts too short, or in another period. What does not fit then is dropped.
  */
 export class PendingSums {
   readonly #minutes = new Map<number, Minute>();
@@ -75,9 +76,13 @@ export class PendingSums {
   #find(bucket: RecordedBucket, operation: string, minute: number): RecordedSum | undefined {
     const found = this.#get(bucket, operation, minute);
     if (found !== undefined) return found;
-    if (this.#size >= this.#most) this.#joinHours();
     if (this.#size < this.#most) return this.#make(bucket, operation, minute);
-    return this.#get(bucket, operation, lastOfHour(minute));
+    this.#joinQuarters();
+    // Sums may have been joined in this minute.
+    const joined = this.#get(bucket, operation, minute);
+    if (joined !== undefined) return joined;
+    if (this.#size < this.#most) return this.#make(bucket, operation, minute);
+    return this.#get(bucket, operation, lastOfQuarter(minute));
   }
 
   #get({ key }: RecordedBucket, operation: string, minute: number): RecordedSum | undefined {
@@ -102,16 +107,18 @@ export class PendingSums {
     return sum;
   }
 
-  /** Joins the sums of each hour in its last minute. Nothing that is joined already is joined again. */
-  #joinHours(): void {
+  /** Joins the sums of each quarter of an hour in its last minute. Nothing that is joined already is joined again. */
+  #joinQuarters(): void {
     const sums = [...this.#minutes].flatMap(([minute, byOperation]) =>
-      minute === lastOfHour(minute) ? [] : [...byOperation.values()].flatMap((byKey) => [...byKey.values()]),
+      minute === lastOfQuarter(minute)
+        ? []
+        : [...byOperation.values()].flatMap((byKey) => [...byKey.values()]),
     );
     for (const [minute] of [...this.#minutes])
-      if (minute !== lastOfHour(minute)) this.#minutes.delete(minute);
+      if (minute !== lastOfQuarter(minute)) this.#minutes.delete(minute);
     this.#size -= sums.length;
     for (const sum of sums) {
-      const last = lastOfHour(sum.minute);
+      const last = lastOfQuarter(sum.minute);
       const kept = this.#get(sum, sum.operation, last) ?? this.#make(sum, sum.operation, last);
       kept.points += sum.points;
       kept.requests += sum.requests;
@@ -120,6 +127,6 @@ export class PendingSums {
   }
 }
 
-function lastOfHour(minute: number): number {
-  return minute - (minute % MINUTES_PER_HOUR) + MINUTES_PER_HOUR - 1;
+function lastOfQuarter(minute: number): number {
+  return minute - (minute % MINUTES_PER_QUARTER) + MINUTES_PER_QUARTER - 1;
 }

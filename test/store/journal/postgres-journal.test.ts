@@ -312,17 +312,42 @@ test('a journal closes although its database does not answer, and says what it l
 });
 
 describe('pending sums', () => {
-  test('join the minutes of an hour when there are too many, and drop what does not fit then', () => {
+  test('join the minutes of a quarter of an hour when there are too many, and drop what does not fit then', () => {
     const sums = new PendingSums(10);
     const bucket = bucketOf('acct_1');
-    for (let minute = 0; minute < 600; minute++)
+    for (let minute = 0; minute < 150; minute++)
       expect(sums.add(bucket, 'listPayees', minute, 'admitted', 1)).toBe(true);
     expect(sums.size).toBe(10);
-    expect(sums.add(bucket, 'listPayees', 600, 'admitted', 1)).toBe(false);
+    expect(sums.add(bucket, 'listPayees', 150, 'admitted', 1)).toBe(false);
     const taken = sums.take(Number.POSITIVE_INFINITY);
     expect(taken.map(({ minute, points }) => [minute, points])).toEqual(
-      Array.from({ length: 10 }, (_, hour) => [hour * 60 + 59, 60]),
+      Array.from({ length: 10 }, (_, quarter) => [quarter * 15 + 14, 15]),
     );
     expect(sums.size).toBe(0);
+  });
+
+  test('are added to what was joined in their own minute', () => {
+    const sums = new PendingSums(3);
+    for (const minute of [0, 1, 2, 14])
+      expect(sums.add(bucketOf('acct_1'), 'listPayees', minute, 'admitted', 1)).toBe(true);
+    expect(sums.size).toBe(1);
+    expect(sums.take(Number.POSITIVE_INFINITY)).toMatchObject([{ minute: 14, points: 4, requests: 4 }]);
+  });
+
+  test.each(['UTC', 'Asia/Kolkata', 'Asia/Kathmandu'])('that are joined keep their day in %s', (timeZone) => {
+    const calendar = calendarOf({ unit: 'day', timeZone, startsOn: 1 });
+    const sums = new PendingSums(100);
+    const pointsByDay = (all: readonly { readonly minute: number; readonly points: number }[]) => {
+      const points = new Map<number, number>();
+      for (const one of all) {
+        const day = calendar.at(one.minute * 60_000).startMs;
+        points.set(day, (points.get(day) ?? 0) + one.points);
+      }
+      return points;
+    };
+    const minutes = Array.from({ length: 1_440 }, (_, index) => ({ minute: MINUTE + index, points: 1 }));
+    for (const { minute, points } of minutes)
+      expect(sums.add(bucketOf('acct_1'), 'listPayees', minute, 'admitted', points)).toBe(true);
+    expect(pointsByDay(sums.take(Number.POSITIVE_INFINITY))).toEqual(pointsByDay(minutes));
   });
 });
