@@ -23,6 +23,29 @@ test.each(scripts)('%s compiles', async (name) => {
   expect(await client.script('LOAD', text)).toMatch(/^[0-9a-f]{40}$/);
 });
 
+const textOf = (file: string) => readFileSync(new URL(`../../../${file}`, import.meta.url), 'utf8');
+
+/** The names of the commands that scripts call, sorted. */
+const commandsOf = (names: readonly string[]) => {
+  const calls = names.flatMap((name) => [...textOf(`lua/${name}`).matchAll(/\bp?call\('([A-Z]+)'/g)]);
+  return [...new Set(calls.map(([, command = '']) => command))].sort();
+};
+
+test('lua/README.md lists the commands that a Redis user needs for charges, settlements and renewals', () => {
+  const readme = textOf('lua/README.md');
+  const start = readme.indexOf('A Redis user that may run single commands only');
+  const paragraph = readme.slice(start, readme.indexOf('\n\n', start));
+  const listed = [...paragraph.matchAll(/`([A-Z]+)`/g)].map(([, command = '']) => command);
+  expect([...new Set(listed)].sort()).toEqual(commandsOf(['charge.lua', 'settle.lua', 'renew.lua']));
+});
+
+test('docs/operating/redis.md gives the Redis user each command of the scripts', () => {
+  const [, rights = ''] = /^ACL SETUSER ([^`]+)```$/m.exec(textOf('docs/operating/redis.md')) ?? [];
+  const given = new Set(rights.trim().split(/\s+/));
+  const missing = commandsOf(scripts).filter((command) => !given.has(`+${command.toLowerCase()}`));
+  expect(missing).toEqual([]);
+});
+
 /** By the bucket's id. */
 const WINDOWS_SECONDS = [1, 5, 60, 2_678_400];
 
