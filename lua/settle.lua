@@ -9,11 +9,13 @@
 --            now       µs since 1970, for tests; 0 for Redis TIME
 --            life      of a written key in ms, for tests with a clock of their own; 0 for one and a half windows
 --            mark      as in charge.lua. Left out if no bucket is durable
--- ARGV     then a text per settlement, three numbers:
+-- ARGV     then a text per settlement, three numbers and a text:
 --            charged   when the charge was made, µs since 1970, as its reply says. 0 if that is unknown: the points that were charged
 --                      first, of those that count, are given back, or points of the present period
 --            marked    life of the marker in ms, from now or from the end: the settlement must not be sent again for longer
 --            end       µs since 1970, after which the settlement comes too late; 0 for never
+--            nonce     letters, digits, _ and -, 40 at most. Of the calls that send this settlement, only repetitions of one call have the
+--                      same. May be empty
 --          and per bucket, after a comma, four numbers:
 --            life      of its key in ms (one and a half windows)
 --            cost      points that were charged
@@ -27,6 +29,7 @@
 -- Reply    one string of big-endian integers; per settlement
 --            1 byte   1 settled | 0 it was settled before | 2 it came too late | 3 the counts of its durable buckets are missing
 --                     | 4 now is in neither period of a bucket; then 7 bytes follow, now in ms since 1970.
+--                     | 5 it was settled before, by a call with this nonce.
 --                     With all but 1, nothing was changed. Points that are added to a bucket before it is put back would be lost
 --            and per bucket
 --            1 byte   1, or 0 if it cannot be read; then nothing follows
@@ -49,8 +52,10 @@ local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
 local US_PER_SECOND = 1000000
 -- A total has 32 bits. Charges stay below a limit, which is at most half of this.
 local MOST_POINTS = 4000000000
-local ALREADY, SETTLED, ENDED, MISSING, MOVED = '\0', '\1', '\2', '\3', '>BI7'
-local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+) ?(%S*)', '^(%d+) (%d+) (%d+)', ',(%d+) (%d+) (%d+) (%d+)'
+local ALREADY, SETTLED, ENDED, MISSING, MOVED, REPEATED = '\0', '\1', '\2', '\3', '>BI7', '\5'
+-- The value of a marker, before the nonce. Releases that write no nonce read only this.
+local MARKED, MARKER_END = '1', '40'
+local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+) ?(%S*)', '^(%d+) (%d+) (%d+) ?([%w_-]*)', ',(%d+) (%d+) (%d+) (%d+)'
 local PERIOD, PERIOD_STATE = ';(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)', '>BI7I6I7'
 local SPAN = ';(%d+) (%d+) (%d+)'
 -- As in charge.lua: slots of no replica, and their leases.
@@ -286,22 +291,29 @@ local function free(key, chargedUs, heldMs)
   end
 end
 
+-- Why a settlement with this marker must not be applied, or nil.
+local function settled_before(marker, nonce, isLate)
+  local found = pcall('GETRANGE', marker, '0', MARKER_END)
+  if nonce ~= '' and found == MARKED .. nonce then return REPEATED end
+  if isLate then return not found.err and sub(found, 1, 1) == MARKED and ALREADY or ENDED end
+  return found ~= '' and ALREADY or nil
+end
+
 local reply, replied, key = {}, 0, mark == '' and 1 or 2
 for text = 2, #ARGV do
-  local chargedUs, markedMs, endUs = string.match(ARGV[text], SETTLEMENT)
-  local marker, outcome = KEYS[key], SETTLED
+  local chargedUs, markedMs, endUs, nonce = string.match(ARGV[text], SETTLEMENT)
+  local marker, outcome = KEYS[key], nil
   chargedUs, endUs, key = chargedUs + 0, endUs + 0, key + 1
   if is_missing and is_missing(ARGV[text], key) then
     outcome = MISSING
-  elseif endUs > 0 and nowUs > endUs then
-    outcome = pcall('GETRANGE', marker, '0', '0') == '1' and ALREADY or ENDED
-  elseif pcall('GETRANGE', marker, '0', '0') ~= '' then
-    outcome = ALREADY
-  elseif is_moved(ARGV[text]) then
-    outcome = pack(MOVED, 4, nowUs / 1000)
   else
+    outcome = settled_before(marker, nonce, endUs > 0 and nowUs > endUs)
+  end
+  if not outcome and is_moved(ARGV[text]) then outcome = pack(MOVED, 4, nowUs / 1000) end
+  if not outcome then
+    outcome = SETTLED
     -- Not SET with NX, which is a further right for a user that may run single commands only.
-    call('PSETEX', marker, markedMs + math.max(0, math.ceil((endUs - nowUs) / 1000)), '1')
+    call('PSETEX', marker, markedMs + math.max(0, math.ceil((endUs - nowUs) / 1000)), MARKED .. nonce)
   end
   replied = replied + 1
   reply[replied] = outcome

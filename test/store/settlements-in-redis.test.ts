@@ -2,7 +2,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { calendarOf } from '../../src/domain/limits/calendar.ts';
-import { SLOTS_ENDING } from '../../src/store/keys.ts';
+import { SLOTS_ENDING, settledKey } from '../../src/store/keys.ts';
 import { PeriodClock } from '../../src/store/redis/period-clock.ts';
 import { withScripts } from '../../src/store/redis/scripts.ts';
 import { sendSettlements } from '../../src/store/redis/send-settlements.ts';
@@ -43,6 +43,35 @@ test('points are added as of the time of Redis', async () => {
     outcome: 'settled',
     buckets: [{ remaining: 91, resetAfterUs: 600 * US_PER_SECOND }],
   });
+});
+
+test('what was settled before is settled for the call that did it, and for no other, also after the end', async () => {
+  const bucket = bucketOf('tokens');
+  const made = await charged({ buckets: [bucket], cost: 50 }, START_US);
+  const settlement = { ...settlementOf(made, 40), endsAtUs: START_US + US_PER_SECOND };
+  const outcomeOf = async (nonce: string | undefined, afterUs = 0, one = settlement) => {
+    const options = { ...LIFE, nowUs: START_US + afterUs, nonces: nonce === undefined ? undefined : [nonce] };
+    const [settled] = await sendSettlements(client, [one], options);
+    return settled?.outcome;
+  };
+  expect(await outcomeOf('a-Nonce_1')).toBe('settled');
+  const mark = settledKey(bucket.key, settlement.id);
+  // Release 0.3.0 reads the first byte.
+  expect(await client.getrange(mark, 0, 0)).toBe('1');
+  for (const afterUs of [0, 2 * US_PER_SECOND]) {
+    expect(await outcomeOf('a-Nonce_1', afterUs)).toBe('settled');
+    expect(await outcomeOf('a-Nonce_2', afterUs)).toBe('already');
+    expect(await outcomeOf('a-Nonce_', afterUs)).toBe('already');
+    expect(await outcomeOf(undefined, afterUs)).toBe('already');
+  }
+  // And it writes nothing else.
+  await client.set(mark, '1');
+  expect(await outcomeOf('a-Nonce_1')).toBe('already');
+  const peek = { buckets: [bucket], cost: 1 };
+  expect(await runCharges(client, [peek], { nowUs: START_US, isSpending: false })).toMatchObject([
+    { buckets: [{ remaining: 60 }] },
+  ]);
+  expect(await outcomeOf('a-Nonce_3', 2 * US_PER_SECOND, { ...settlement, id: 'late' })).toBe('ended');
 });
 
 test('settlements of a call free the slots of their own charges', async () => {

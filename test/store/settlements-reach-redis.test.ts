@@ -11,6 +11,7 @@ import { silentObserver } from '../../src/store/store-observer.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { uniqueRedisStore } from '../fixtures/redis-url.ts';
 import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
+import { startTcpProxy } from '../fixtures/tcp-proxy.ts';
 
 function chargeOf(prefix: string, cost: number): Charge {
   return { buckets: [{ key: bucketKey(prefix, 'o', 'tokens', 'o'), limit: 100, windowSeconds: 600 }], cost };
@@ -76,6 +77,52 @@ test('settlements wait while Redis is away, and are applied once when it is back
   expect([...new Set(outcomes)]).toEqual(['settled']);
   expect(dropped).toEqual([]);
   expect(await store.peek(chargeOf('w', 1))).toMatchObject({ buckets: [{ remaining: 60 }] });
+});
+
+/** Two replicas. The connection of the first one can be disturbed. */
+async function startTwo() {
+  const settings = uniqueRedisStore();
+  const line = await startTcpProxy(Number(new URL(settings.url).port));
+  const [first, second] = [`redis://127.0.0.1:${line.port}`, settings.url].map((url) =>
+    openStore({ ...settings, url }),
+  );
+  if (first === undefined || second === undefined) throw new Error('there is no store');
+  onTestFinished(async () => {
+    await first.close();
+    await second.close();
+    await line.stop();
+  });
+  const charge = chargeOf(settings.keyPrefix, 50);
+  const made = await admitted(first, charge);
+  await admitted(second, { ...charge, cost: 1 });
+  const remaining = async () => {
+    const decision = await second.peek({ ...charge, cost: 1 });
+    return decision.outcome === 'uncounted' ? decision.reason : decision.buckets[0]?.remaining;
+  };
+  return { line, first, second, settlement: { ...made, cost: 20, id: 'one' }, remaining };
+}
+
+test('a settlement that another replica has applied while the connection was broken is not counted again', async () => {
+  const { line, first, second, settlement, remaining } = await startTwo();
+  line.set({ kind: 'black hole' });
+  const settled = first.settle(settlement);
+  expect(await second.settle(settlement)).toMatchObject({ outcome: 'settled' });
+  line.hangUp();
+  line.set({ kind: 'open' });
+  expect(await settled).toMatchObject({ outcome: 'already', buckets: [{ remaining: 79 }] });
+  expect(await remaining()).toBe(79);
+});
+
+test('of two settlements of one charge, the one that was applied is counted, although its answer was lost', async () => {
+  const { line, first, second, settlement, remaining } = await startTwo();
+  line.set({ kind: 'answers held' });
+  const settled = [first.settle(settlement), first.settle(settlement)];
+  await expect.poll(remaining).toBe(79);
+  expect(await second.settle(settlement)).toMatchObject({ outcome: 'already' });
+  line.hangUp();
+  line.set({ kind: 'open' });
+  expect((await Promise.all(settled)).map(({ outcome }) => outcome)).toEqual(['settled', 'already']);
+  expect(await remaining()).toBe(79);
 });
 
 test('a settlement that Redis never answers is dropped once its points count in no window', async () => {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Later, withinMs } from '../../domain/awaitable.ts';
 import { backoffMs } from '../../domain/backoff.ts';
 import { pace } from '../../domain/pace.ts';
@@ -17,10 +18,17 @@ const MARKED_MS = 90_000;
 const MISSING_MS = 1_000;
 /** A closed store waits this long for the answers to its settlements. */
 const CLOSING_MS = 2_000;
+/** A nonce is a name of the replica and a number. Two replicas that chose the same name still send a settlement with different numbers. */
+const NAME_BYTES = 4;
 const MS_PER_SECOND = 1_000;
 
-interface Waiting {
+interface Sent {
   readonly settlement: Settlement;
+  /** Shows whether Redis has applied it for this replica. Two settlements with one id have different ones, also in one replica. */
+  readonly nonce: string;
+}
+
+interface Waiting extends Sent {
   readonly settled: Later<Settled>;
   /** After this, the points count in no window, and the slots are free. */
   readonly uselessMs: number;
@@ -34,7 +42,7 @@ interface Link {
   readonly problemOf: (group: number) => string | undefined;
   /** Returns undefined where counts are being put back. Rejects with the error of Redis or of its connection. */
   readonly send: (
-    settlements: readonly Settlement[],
+    sent: readonly Sent[],
     group: number,
     markedMs: number,
   ) => Promise<readonly (Settled | undefined)[]>;
@@ -52,6 +60,8 @@ export class PendingSettlements {
   readonly #calls = new Set<Promise<void>>();
   /** Their counts are being put back. */
   readonly #missing: Waiting[] = [];
+  readonly #name = randomBytes(NAME_BYTES).toString('base64url');
+  #added = 0;
   #missingTimer: NodeJS.Timeout | undefined;
   #count = 0;
   #failures = 0;
@@ -69,10 +79,12 @@ export class PendingSettlements {
     const settled = new Later<Settled>();
     const waiting = {
       settlement,
+      nonce: `${this.#name}${this.#added.toString(36)}`,
       settled,
       uselessMs: performance.now() + MS_PER_SECOND * longestSeconds(settlement),
       unknownSinceMs: undefined,
     };
+    this.#added += 1;
     this.#count += 1;
     if (this.#isClosed) this.#drop(waiting, 'closed');
     else if (this.#count > MOST_WAITING) this.#drop(waiting, 'full');
@@ -117,9 +129,8 @@ export class PendingSettlements {
 
   #send(some: readonly Waiting[], group: number): void {
     const sentMs = performance.now();
-    const settlements = some.map(({ settlement }) => settlement);
     const call = this.#link
-      .send(settlements, group, MARKED_MS)
+      .send(some, group, MARKED_MS)
       .then(
         (answers) => this.#answered(some, answers),
         (error: unknown) =>
@@ -132,17 +143,13 @@ export class PendingSettlements {
   #answered(some: readonly Waiting[], answers: readonly (Settled | undefined)[]): void {
     this.#failures = 0;
     for (const [index, waiting] of some.entries()) {
-      const { settled, unknownSinceMs } = waiting;
       const answer = answers[index];
       if (answer === undefined) this.#isMissing(waiting);
       if (answer === undefined || answer.outcome === 'dropped') continue;
-      // An earlier call of this replica had run.
-      const outcome =
-        answer.outcome === 'already' && unknownSinceMs !== undefined ? 'settled' : answer.outcome;
       const over = answer.buckets.map((bucket) => bucket?.overPoints ?? 0);
       this.#count -= 1;
-      this.#observer.settled(outcome, Math.max(0, ...over));
-      settled.resolve({ outcome, buckets: answer.buckets });
+      this.#observer.settled(answer.outcome, Math.max(0, ...over));
+      waiting.settled.resolve(answer);
     }
   }
 

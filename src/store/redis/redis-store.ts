@@ -102,8 +102,10 @@ export class RedisStore implements Store {
       {
         groupOf,
         problemOf: (group) => this.#problemOf(group),
-        send: async (settlements, group, markedMs) => {
-          const options = { markedMs, clock: this.#clock, mark: marks?.of(group) };
+        send: async (sent, group, markedMs) => {
+          const settlements = sent.map(({ settlement }) => settlement);
+          const nonces = sent.map(({ nonce }) => nonce);
+          const options = { markedMs, nonces, clock: this.#clock, mark: marks?.of(group) };
           const settled = await sendSettlements(client, settlements, options);
           marks?.lookAt(settled);
           return settled;

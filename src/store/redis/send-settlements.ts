@@ -15,7 +15,7 @@ import { type RedisClient, SETTLE } from './scripts.ts';
 import { isOfWindow, readSevenBytes, TIME_BYTES } from './send-charges.ts';
 
 /** The first byte of a reply of lua/settle.lua. */
-const OUTCOMES = ['already', 'settled', 'ended', 'missing', 'moved'] as const;
+const OUTCOMES = ['already', 'settled', 'ended', 'missing', 'moved', 'repeated'] as const;
 const STATE_BYTES = 14;
 const PERIOD_STATE_BYTES = 20;
 
@@ -25,6 +25,11 @@ type Answer = Settled | 'moved' | undefined;
 interface SettleOptions {
   /** How long a settlement may be sent again. */
   readonly markedMs: number;
+  /**
+   * For each settlement a text of at most 40 letters, digits, `_` and `-`, which only its repetitions have as well: if the answer to one of
+   * them was lost, the next one is answered `settled`. By default, it is `already`.
+   */
+  readonly nonces?: readonly string[] | undefined;
   /** For buckets of periods. A settlement that names other periods than the present ones teaches it. */
   readonly clock?: PeriodClock | undefined;
   /** With a journal, as for charges. */
@@ -47,8 +52,10 @@ export async function sendSettlements(
   const { nowUs = 0 } = options;
   const { clock = new PeriodClock(nowUs === 0 ? Date.now : () => nowUs / 1000) } = options;
   const answers = await send(client, settlements, options, clock);
-  const moved = settlements.filter((_, index) => answers[index] === 'moved');
-  const again = moved.length === 0 ? [] : await send(client, moved, options, clock);
+  const isMoved = (_: unknown, index: number) => answers[index] === 'moved';
+  const moved = settlements.filter(isMoved);
+  const nonces = options.nonces?.filter(isMoved);
+  const again = moved.length === 0 ? [] : await send(client, moved, { ...options, nonces }, clock);
   const known = (answer: Answer) => (answer === 'moved' ? undefined : answer);
   return answers.map((answer) => known(answer === 'moved' ? again.shift() : answer));
 }
@@ -71,13 +78,13 @@ async function send(
 
 function settleArguments(
   settlements: readonly Settlement[],
-  { markedMs, nowUs = 0, lifeMs = 0, mark }: SettleOptions,
+  { markedMs, nonces, nowUs = 0, lifeMs = 0, mark }: SettleOptions,
   unixMs: number,
 ): (string | number)[] {
   const isMarked = mark !== undefined && settlements.some(({ charge }) => isDurable(charge.buckets));
   const keys: string[] = isMarked ? [mark.key] : [];
   const texts: string[] = [];
-  for (const settlement of settlements) {
+  for (const [index, settlement] of settlements.entries()) {
     const { charge, chargedAtUs = 0, id, endsAtUs = 0 } = settlement;
     const { buckets, heldMs } = charge;
     const windows = buckets.filter(isOfWindow);
@@ -90,7 +97,7 @@ function settleArguments(
       ...periods.map((bucket) => periodTextOf(bucket, unixMs, settlement)),
       ...slots.map(() => `#${heldMs}`),
     ];
-    texts.push(`${chargedAtUs} ${markedMs} ${endsAtUs}${bucketTexts.join('')}`);
+    texts.push(`${chargedAtUs} ${markedMs} ${endsAtUs} ${nonces?.[index] ?? ''}${bucketTexts.join('')}`);
   }
   return [keys.length, ...keys, `${nowUs} ${lifeMs}${isMarked ? ` ${mark.expected}` : ''}`, ...texts];
 }
@@ -149,5 +156,6 @@ function outcomeOf(byte: number): (typeof OUTCOMES)[number] {
 
 function answerOf(outcome: (typeof OUTCOMES)[number], buckets: (SettledState | undefined)[]): Answer {
   if (outcome === 'moved') return outcome;
-  return outcome === 'missing' ? undefined : { outcome, buckets };
+  if (outcome === 'missing') return undefined;
+  return { outcome: outcome === 'repeated' ? 'settled' : outcome, buckets };
 }
