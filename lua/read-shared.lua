@@ -6,7 +6,8 @@
 -- ARGV[3]  most members in the page
 -- ARGV[4]  longest member in bytes: a longer one is left out, so that it never leaves Redis
 -- Reply    {time of Redis in ms since 1970, members found, of these left out, expiry at which the next page begins,
---          members of that expiry to skip, 1 if the key holds another type, which counts as no members | 0, then the members}
+--          members of that expiry to skip, 1 if the key holds another type, which counts as no members | 0, then per member:
+--          it, and its expiry}
 -- Errors   Redis's own
 
 local KEYS, ARGV, call, pcall, tonumber = KEYS, ARGV, redis.call, redis.pcall, tonumber
@@ -25,7 +26,12 @@ for place = 1, #found, 2 do
   local member, expiry = found[place], found[place + 1]
   next_skip = expiry == next_from and next_skip + 1 or 1
   next_from = expiry
-  if #member > longest_bytes then left_out = left_out + 1 else reply[#reply + 1] = member end
+  if #member > longest_bytes then
+    left_out = left_out + 1
+  else
+    reply[#reply + 1] = member
+    reply[#reply + 1] = expiry
+  end
 end
 reply[3], reply[4], reply[5] = left_out, next_from, next_skip
 return reply

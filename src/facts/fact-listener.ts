@@ -6,7 +6,7 @@ import {
   LONGEST_MESSAGE,
   type SharedStore,
 } from '../store/shared-store.ts';
-import type { Fact, KnownFacts } from './facts.ts';
+import { type Fact, type KnownFacts, recordedFact } from './facts.ts';
 import { Ignored, type SharedObserver } from './ignored.ts';
 import type { SharedClock } from './shared-clock.ts';
 
@@ -67,15 +67,15 @@ export class FactListener<T extends Fact> implements ChannelListener {
     return this.#isRead;
   }
 
-  message(text: string): void {
+  message(text: string, untilMs = 0): void {
     if (text.length > LONGEST_MESSAGE) {
       this.#ignored.add('length');
       return;
     }
-    if (this.#facts.has(text) || this.#refused.has(text)) return;
+    if (this.#facts.has(text, untilMs) || this.#refused.has(text)) return;
     const fact = this.#facts.kind.read(text, this.#clock.nowMs());
     if (fact === undefined) this.#refuse(text);
-    else this.#events.apply(fact);
+    else this.#events.apply(recordedFact(fact, untilMs));
   }
 
   connected(isConnected: boolean, problem?: string): void {

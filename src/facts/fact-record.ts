@@ -1,5 +1,5 @@
-import type { MessageRecord, Published, SharedStore } from '../store/shared-store.ts';
-import { type Fact, type FactKind, Facts } from './facts.ts';
+import type { MessageRecord, Published, RecordedMessage, SharedStore } from '../store/shared-store.ts';
+import { type Fact, type FactKind, Facts, recordedFact } from './facts.ts';
 import { SharedClock } from './shared-clock.ts';
 
 /** Facts that are to be made. */
@@ -34,7 +34,7 @@ export function makeFacts<T extends Fact>(
  * Makes facts by the clock of the store, replaces the earlier facts about the same keys in the record, and publishes them. Rejects as
  * `MessageRecord.publish` does.
  *
- * @param known the facts about these keys that this process knows
+ * @param known the facts about these keys that this process keeps, the expired ones included
  */
 export async function recordFacts<T extends Fact>(
   record: MessageRecord,
@@ -46,17 +46,21 @@ export async function recordFacts<T extends Fact>(
   const nowMs = await record.nowMs();
   const facts = new Facts(kind);
   const replaced = new Set(known.map((fact) => kind.write(fact)));
-  for (const text of readsRecord ? await record.read() : []) {
-    const fact = kind.read(text, nowMs);
+  for (const message of readsRecord ? await record.messages() : []) {
+    const fact = readMessage(kind, message, nowMs);
     if (fact === undefined || !keys.includes(kind.keyOf(fact))) continue;
-    replaced.add(text);
+    replaced.add(message.text);
     facts.add(fact, nowMs);
   }
   for (const fact of known) facts.add(fact, nowMs);
   const current = keys.flatMap((key) => facts.find(key, nowMs) ?? []);
   const made = makeFacts(making, current, nowMs);
   if (made.length === 0) return { facts: made, received: 0, notPublished: undefined };
-  const messages = made.map((fact) => ({ text: kind.write(fact), untilMs: fact.untilMs }));
+  // A replica that was away may still have what is replaced. So the record keeps what has replaced it for at least as long.
+  const messages = made.map((fact) => {
+    const { keptUntilMs = 0 } = facts.findKept(kind.keyOf(fact)) ?? {};
+    return { text: kind.write(fact), untilMs: Math.max(fact.untilMs, keptUntilMs) };
+  });
   return { ...(await record.publish(messages, [...replaced])), facts: made };
 }
 
@@ -66,15 +70,21 @@ export interface RecordedFacts<T extends Fact> {
   readonly clock: SharedClock;
 }
 
-/** All facts that a record holds, the removals included. */
+/** All facts that a record holds: removals, and facts that have expired and replaced others, included. */
 export async function recordedFacts<T extends Fact>(
   record: MessageRecord,
   kind: FactKind<T>,
 ): Promise<RecordedFacts<T>> {
   const clock = new SharedClock();
   clock.read(await record.time());
-  const facts = (await record.read()).flatMap((text) => kind.read(text, clock.nowMs()) ?? []);
+  const messages = await record.messages();
+  const facts = messages.flatMap((message) => readMessage(kind, message, clock.nowMs()) ?? []);
   return { facts, clock };
+}
+
+function readMessage<T extends Fact>(kind: FactKind<T>, message: RecordedMessage, nowMs: number) {
+  const fact = kind.read(message.text, nowMs);
+  return fact && recordedFact(fact, message.untilMs);
 }
 
 /** How long a command waits for Redis before it does without what the replicas share. */

@@ -10,6 +10,8 @@ export interface Fact {
   readonly isRemoved?: boolean;
   /** The host name of the replica that it was made at; undefined for `weir revoke`, and where an older version made it. */
   readonly replica?: string;
+  /** Until when it is kept, if that is after its end: it has replaced a fact that ends then. The message does not have it. */
+  readonly keptUntilMs?: number;
 }
 
 /** One kind of facts: how they are named, written and read. */
@@ -30,15 +32,17 @@ export interface FactKind<T extends Fact> {
   read(text: string, nowMs: number): T | undefined;
 }
 
-/** Facts that have expired are removed at most this often: each removal looks at all of them. */
+/** Facts that are no longer needed are removed at most this often: each removal looks at all of them. */
 const SWEEP_MS = 1_000;
 
-/** Beyond the cap the earliest are removed, an eighth at a time, because that takes sorting. */
+/** Beyond the cap those that are kept for the shortest time are dropped, an eighth at a time, because that takes sorting. */
 const SPARE_SHARE = 1 / 8;
 
 interface Kept<T> {
   readonly fact: T;
   readonly text: string;
+  /** The end of the fact, or of any fact that it has replaced: another replica or an older record may still have that one. */
+  untilMs: number;
 }
 
 /**
@@ -48,7 +52,9 @@ interface Kept<T> {
 export class Facts<T extends Fact> {
   readonly kind: FactKind<T>;
   readonly #kept = new Map<string, Kept<T>>();
-  readonly #texts = new Set<string>();
+  readonly #byText = new Map<string, Kept<T>>();
+  /** Of those that were dropped beyond the cap, the one that would have been kept for the longest time. */
+  #dropped: Kept<T> | undefined;
   #sweptMs = 0;
   /** Called with each fact that changes something. */
   onAdded: (fact: T) => void = () => {};
@@ -68,19 +74,32 @@ export class Facts<T extends Fact> {
 
   /** Adds a fact. Returns false if it changes nothing. */
   add(fact: T, nowMs: number): boolean {
-    if (fact.untilMs <= nowMs) return false;
-    this.#sweep(nowMs);
+    const { untilMs, keptUntilMs = 0 } = fact;
     const key = this.kind.keyOf(fact);
-    const after = { fact, text: this.kind.write(fact) };
     const before = this.#kept.get(key);
-    if (before !== undefined && byOrder(after, before) <= 0) return false;
+    const neededMs = Math.max(untilMs, keptUntilMs, before?.untilMs ?? 0);
+    const after = { fact, text: this.kind.write(fact), untilMs: neededMs };
+    if (neededMs <= nowMs) return false;
+    // Ahead of the sweep, which must not remove the later of two facts while the earlier one would be in force.
+    if (before !== undefined) before.untilMs = neededMs;
+    this.#sweep(nowMs);
+    if (before === undefined ? this.#wouldDrop(after) : byOrder(after, before) <= 0) return false;
     this.#remove(key);
     this.#kept.set(key, after);
-    this.#texts.add(after.text);
+    this.#byText.set(after.text, after);
     this.#makeRoom();
-    const isKept = this.#texts.has(after.text);
-    if (isKept) this.onAdded(fact);
-    return isKept;
+    const wasInForce = before !== undefined && nowMs < before.fact.untilMs && !before.fact.isRemoved;
+    const isChanged = this.#byText.has(after.text) && (nowMs < untilMs || wasInForce);
+    if (isChanged) this.onAdded(fact);
+    return isChanged;
+  }
+
+  /** Whether facts about these keys can be added without another being dropped for them. */
+  hasRoomFor(keys: readonly string[], nowMs: number): boolean {
+    let size = keys.filter((key) => !this.#kept.has(key)).length;
+    if (size === 0) return true;
+    for (const { untilMs } of this.#kept.values()) if (nowMs < untilMs) size += 1;
+    return size <= this.kind.most;
   }
 
   /** The latest fact about `key`, unless it has expired or was removed. */
@@ -102,9 +121,17 @@ export class Facts<T extends Fact> {
     return fact === undefined || fact.untilMs <= nowMs ? undefined : fact;
   }
 
-  /** Whether the fact of this message is kept. */
-  has(text: string): boolean {
-    return this.#texts.has(text);
+  /** The latest fact about `key`, which may be a removal and may have expired, with the time until which it is kept. */
+  findKept(key: string): T | undefined {
+    const kept = this.#kept.get(key);
+    return kept && { ...kept.fact, keptUntilMs: kept.untilMs };
+  }
+
+  /** Whether the fact of this message is kept. It is then kept until `untilMs` at least. */
+  has(text: string, untilMs = 0): boolean {
+    const kept = this.#byText.get(text);
+    if (kept !== undefined && kept.untilMs < untilMs) kept.untilMs = untilMs;
+    return kept !== undefined;
   }
 
   /** All facts that are kept. Some may have expired. */
@@ -112,35 +139,51 @@ export class Facts<T extends Fact> {
     for (const { fact } of this.#kept.values()) yield fact;
   }
 
-  /** The messages that have not expired and that `record` lacks. */
+  /** The messages that are still needed and that `record` lacks. */
   missingFrom(record: ReadonlySet<string>, nowMs: number): readonly { text: string; untilMs: number }[] {
     return [...this.#kept.values()]
-      .filter(({ fact, text }) => nowMs < fact.untilMs && !record.has(text))
-      .map(({ fact, text }) => ({ text, untilMs: fact.untilMs }));
+      .filter(({ text, untilMs }) => nowMs < untilMs && !record.has(text))
+      .map(({ text, untilMs }) => ({ text, untilMs }));
   }
 
   #remove(key: string): void {
     const kept = this.#kept.get(key);
-    if (kept !== undefined) this.#texts.delete(kept.text);
+    if (kept !== undefined) this.#byText.delete(kept.text);
     this.#kept.delete(key);
   }
 
   #sweep(nowMs: number): void {
     if (Math.abs(nowMs - this.#sweptMs) < SWEEP_MS) return;
     this.#sweptMs = nowMs;
-    for (const [key, { fact }] of this.#kept) if (fact.untilMs <= nowMs) this.#remove(key);
+    for (const [key, { untilMs }] of this.#kept) if (untilMs <= nowMs) this.#remove(key);
   }
 
   #makeRoom(): void {
     const { most } = this.kind;
     if (this.#kept.size <= most * (1 + SPARE_SHARE)) return;
-    const earliest = [...this.#kept].sort(([, a], [, b]) => byOrder(a, b)).slice(0, this.#kept.size - most);
-    for (const [key] of earliest) this.#remove(key);
+    const first = [...this.#kept.values()].sort(byEnd).slice(0, this.#kept.size - most);
+    for (const { fact } of first) this.#remove(this.kind.keyOf(fact));
+    this.#dropped = first.at(-1);
+  }
+
+  /** The record still has what was dropped: if that were added again, each read of the record would change what is in force. */
+  #wouldDrop(kept: Kept<T>): boolean {
+    return this.#dropped !== undefined && byEnd(kept, this.#dropped) <= 0;
   }
 }
 
 /** Facts as they are read: what adds to them may have more to do than to add. */
 export type KnownFacts<T extends Fact> = Omit<Facts<T>, 'add'>;
+
+/** A fact of a record that drops it at `untilMs`. */
+export function recordedFact<T extends Fact>(fact: T, untilMs: number): T {
+  return untilMs > fact.untilMs ? { ...fact, keptUntilMs: untilMs } : fact;
+}
+
+/** Positive if `a` is kept for longer than `b`. */
+function byEnd<T extends Fact>(a: Kept<T>, b: Kept<T>): number {
+  return a.untilMs - b.untilMs || byOrder(a, b);
+}
 
 /** Positive if `a` comes after `b`, and so takes its place. */
 function byOrder<T extends Fact>(a: Kept<T>, b: Kept<T>): number {

@@ -68,9 +68,11 @@ export class FollowedFacts<T extends Fact> {
   async make(making: Making<T>): Promise<MadeFacts<T>> {
     const { store } = this.#sharing;
     const { kind } = this.known;
-    const known = making.keys.flatMap((key) => this.known.find(key, this.nowMs) ?? []);
-    if (store === undefined)
-      return { facts: makeFacts(making, known, this.nowMs), received: 0, notPublished: undefined };
+    if (store === undefined) {
+      const current = making.keys.flatMap((key) => this.known.find(key, this.nowMs) ?? []);
+      return { facts: makeFacts(making, current, this.nowMs), received: 0, notPublished: undefined };
+    }
+    const known = making.keys.flatMap((key) => this.known.findKept(key) ?? []);
     return store.withRecord(kind.topic, (record) => recordFacts(record, kind, making, known));
   }
 

@@ -73,8 +73,12 @@ export interface ClockReading {
 
 /** Receives a channel's events. What a function throws is passed to `failed`, and changes nothing else. */
 export interface ChannelListener {
-  /** A message: at once while connected, and on every later connection until it expires. */
-  message(text: string): void;
+  /**
+   * A message: at once while connected, and at every read of the record until it expires.
+   *
+   * @param untilMs when the record drops it; undefined for a message that was published just now
+   */
+  message(text: string, untilMs?: number): void;
   /**
    * Called when messages stop arriving, with the reason, and when they arrive again. With a reason although connected: they arrive
    * late, by up to `pace.lookMs`, because the subscription is refused.
@@ -124,8 +128,10 @@ export interface MessageRecord {
   time(): Promise<ClockReading>;
   /** Unix time by the clock of the store. */
   nowMs(): Promise<number>;
-  /** All unexpired messages. */
+  /** The texts of all unexpired messages. */
   read(): Promise<readonly string[]>;
+  /** All unexpired messages. */
+  messages(): Promise<readonly RecordedMessage[]>;
   /**
    * Replaces `replaced` by messages in the record and publishes them, all in one step. Rejects with an `UnknownOutcome` if no answer came,
    * and with any other error if nothing was changed.

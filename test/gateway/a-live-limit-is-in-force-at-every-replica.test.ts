@@ -106,6 +106,32 @@ it('it expires on its own, and so does its record in Redis', async () => {
   expect(await client.exists(`${store.keyPrefix}:1:limits:record`)).toBe(0);
 });
 
+it('a limit that was replaced does not come back after the end of what replaced it, though Redis has it again', async () => {
+  const store = uniqueRedisStore();
+  const gateway = await start({ store });
+  const client = new Redis(sharedRedisUrl());
+  onTestFinished(async () => client.disconnect());
+  const channel = `${store.keyPrefix}:1:limits`;
+  await put(gateway, { 'account-read': 5000, for: '1h' });
+  const [replaced = ''] = await client.zrange(`${channel}:record`, '0', '-1');
+  await put(gateway, { 'account-read': 2000, for: '1s' });
+  expect(await limitOf(gateway)).toBe('2000');
+  await expect.poll(() => limitOf(gateway), SOON).toBe('20');
+
+  // As a replica that was away or an older copy of the data brings it.
+  const other = replaced.replace('acct_1', 'acct_2');
+  for (const text of [replaced, other]) {
+    await client.zadd(`${channel}:record`, Date.now() + HOUR_MS / 2, text);
+    await client.publish(channel, text);
+  }
+  await expect.poll(() => list(gateway), SOON).toHaveLength(1);
+  const later = await start({ store });
+  for (const one of [gateway, later]) {
+    expect(await list(one)).toMatchObject([{ id: 'acct_2', limit: 5000 }]);
+    expect(await limitOf(one)).toBe('20');
+  }
+});
+
 it('usage shows it with its end, its reason and its author', async () => {
   const gateway = await start();
   await put(gateway, { 'account-read': 5000 });

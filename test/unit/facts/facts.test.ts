@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest';
-import { type Fact, type FactKind, Facts } from '../../../src/facts/facts.ts';
+import { recordFacts } from '../../../src/facts/fact-record.ts';
+import { type Fact, type FactKind, Facts, recordedFact } from '../../../src/facts/facts.ts';
+import type { MessageRecord, RecordedMessage } from '../../../src/store/shared-store.ts';
 
 interface Named extends Fact {
   readonly id: string;
@@ -55,6 +57,117 @@ it('beyond the cap the earliest give way, and what has expired is removed', () =
   expect(facts.find('id1', 0)).toBeUndefined();
   facts.add(fact('x', 1, 2e9), 1e9);
   expect(facts.size).toBe(1);
+});
+
+it('beyond the cap those that end first give way, and each look at the same record leaves the same', () => {
+  const most = 80;
+  const record = Array.from({ length: 3 * most }, (_, at) => fact('x', at + 1, 9_000 - (at % 7), `id${at}`));
+  const facts = new Facts(kind(most));
+  const look = () => {
+    let changes = 0;
+    for (const one of record) if (!facts.has(kind(most).write(one)) && facts.add(one, 0)) changes += 1;
+    return changes;
+  };
+  expect(look()).toBeGreaterThanOrEqual(most);
+  const kept = facts.inForce(0);
+  expect(look() + look()).toBe(0);
+  expect(facts.inForce(0)).toEqual(kept);
+  const dropped = record.filter(({ id }) => facts.find(id, 0) === undefined);
+  const firstEnd = Math.min(...kept.map(({ untilMs }) => untilMs));
+  expect(Math.max(...dropped.map(({ untilMs }) => untilMs))).toBeLessThanOrEqual(firstEnd);
+  // What changes a fact that is kept takes no more room.
+  const [first] = kept;
+  if (first === undefined) throw new Error('nothing is kept');
+  expect(facts.add({ ...first, atMs: 5_000, untilMs: 100 }, 0)).toBe(true);
+  expect(facts.find(first.id, 0)?.untilMs).toBe(100);
+});
+
+it('says whether there is room for what is new; what is known needs none', () => {
+  const facts = new Facts(kind(2));
+  for (const id of ['a', 'b']) facts.add(fact('x', 1, id === 'a' ? 50 : 1_000, id), 0);
+  expect(facts.hasRoomFor(['b'], 0)).toBe(true);
+  expect(facts.hasRoomFor(['c'], 49)).toBe(false);
+  expect(facts.hasRoomFor(['c'], 50)).toBe(true);
+  expect(facts.hasRoomFor(['c', 'd'], 50)).toBe(false);
+});
+
+it('what was replaced does not come back when what replaced it has ended', () => {
+  const replaced = fact('x', 1, 1_000);
+  const replacing = fact('y', 2, 50);
+  for (const order of orders([replaced, replacing])) {
+    const facts = new Facts(kind(10));
+    for (const one of order) facts.add(one, 10);
+    expect(facts.findInForce('a', 49)?.value).toBe('y');
+    expect(facts.add(replaced, 500)).toBe(false);
+    expect([facts.find('a', 500), facts.inForce(500)]).toEqual([undefined, []]);
+    // A record that has lost it needs it for as long.
+    expect(facts.missingFrom(new Set(), 999)).toEqual([{ text: '["a","y",2,50]', untilMs: 1_000 }]);
+    expect(facts.missingFrom(new Set(), 1_000)).toEqual([]);
+    facts.add(fact('z', 3, 9_000, 'b'), 1_000);
+    expect(facts.size).toBe(1);
+  }
+});
+
+it('a later fact that has ended is kept, if an earlier one that has not ended arrives just then', () => {
+  const facts = new Facts(kind(10));
+  facts.add(fact('y', 2, 5_000), 10);
+  for (const nowMs of [6_000, 7_000, 8_000]) expect(facts.add(fact('x', 1, 9_000), nowMs)).toBe(false);
+  expect(facts.find('a', 8_000)).toBeUndefined();
+});
+
+it('a third fact keeps the first from coming back as well', () => {
+  const facts = new Facts(kind(10));
+  for (const one of [fact('x', 1, 1_000), fact('y', 2, 50), fact('z', 60, 70)]) facts.add(one, one.atMs);
+  expect(facts.findKept('a')).toMatchObject({ value: 'z', untilMs: 70, keptUntilMs: 1_000 });
+});
+
+it('a replica that starts later learns from the record what has ended and how long it is needed', () => {
+  const facts = new Facts(kind(10));
+  const added: string[] = [];
+  facts.onAdded = ({ value }) => added.push(value);
+  const ended = fact('y', 2, 50);
+  expect(facts.add(recordedFact(ended, 1_000), 100)).toBe(false);
+  expect(facts.add(fact('x', 1, 1_000), 100)).toBe(false);
+  expect([facts.find('a', 100), added]).toEqual([undefined, []]);
+
+  const late = new Facts(kind(10));
+  late.add(ended, 10);
+  expect(late.has('["a","y",2,50]', 1_000)).toBe(true);
+  expect(late.add(fact('x', 1, 1_000), 100)).toBe(false);
+});
+
+it('a replica that was away hears of a fact that has ended, and no longer applies what it replaced', () => {
+  const facts = new Facts(kind(10));
+  facts.add(fact('x', 1, 1_000), 10);
+  expect(facts.add(recordedFact(fact('y', 2, 50), 1_000), 100)).toBe(true);
+  expect(facts.find('a', 100)).toBeUndefined();
+});
+
+it('a fact that is made keeps the record from forgetting it before all that it replaces', async () => {
+  const published: RecordedMessage[] = [];
+  const replaced: string[] = [];
+  const record = {
+    nowMs: async () => 60,
+    publish: async (messages: readonly RecordedMessage[], texts: readonly string[] = []) => {
+      published.push(...messages);
+      replaced.push(...texts);
+      return { received: 1, notPublished: undefined };
+    },
+  };
+  const known = new Facts(kind(10));
+  for (const one of [fact('x', 1, 1_000), fact('y', 2, 50)]) known.add(one, 10);
+  const currents: (readonly Named[])[] = [];
+  const making = {
+    keys: ['a'],
+    make(atMs: number, current: readonly Named[]) {
+      currents.push(current);
+      return [fact('z', atMs, 70)];
+    },
+  };
+  await recordFacts(record as unknown as MessageRecord, kind(10), making, [known.findKept('a') as Named]);
+  expect(currents).toEqual([[]]);
+  expect(published).toEqual([{ text: '["a","z",60,70]', untilMs: 1_000 }]);
+  expect(replaced).toEqual(['["a","y",2,50]']);
 });
 
 it('adding a fact does not look at all others', () => {

@@ -119,7 +119,7 @@ export class Subscription implements Channel {
       if (reading.leftOut > 0) this.#call(() => this.#listener.leftOut?.(reading.leftOut));
       for (const [index, text] of reading.members.entries()) {
         held.add(text);
-        this.#call(() => this.#listener.message(text));
+        this.#call(() => this.#listener.message(text, reading.expiriesMs[index]));
         if (index % PER_TURN === 0) await setImmediate();
       }
     }

@@ -4,6 +4,8 @@ import type { RedisClient } from '../scripts.ts';
 /** Members of a sorted set by expiry, and the clock of the server that holds it. */
 export interface SetReading extends ClockReading {
   readonly members: readonly string[];
+  /** When each member expires; 0 if another program wrote what is no time. */
+  readonly expiriesMs: readonly number[];
   /** How many there were in this part, those that were left out for their length included. */
   readonly found: number;
   readonly leftOut: number;
@@ -27,7 +29,7 @@ export async function readShared(
   const sentMs = performance.now();
   const reply = await client.readShared(key, from, skip, most, longestBytes);
   const answeredMs = performance.now();
-  const [nowMs, found, leftOut, nextFrom, nextSkip, wrong, ...members] = Array.isArray(reply) ? reply : [];
+  const [nowMs, found, leftOut, nextFrom, nextSkip, wrong, ...rest] = Array.isArray(reply) ? reply : [];
   const isWrongType = Number(wrong) === 1;
   if (isWrongType) wrongTypeFound(key);
   return {
@@ -35,9 +37,15 @@ export async function readShared(
     nowMs: Number(nowMs),
     sentMs,
     answeredMs,
-    members: members.map(String),
+    members: rest.filter((_, place) => place % 2 === 0).map(String),
+    expiriesMs: rest.filter((_, place) => place % 2 === 1).map(timeOf),
     found: Number(found),
     leftOut: Number(leftOut),
     next: { from: String(nextFrom), skip: Number(nextSkip) },
   };
+}
+
+function timeOf(score: unknown): number {
+  const time = Number(score);
+  return Number.isSafeInteger(time) ? time : 0;
 }

@@ -59,11 +59,18 @@ export class RedisRecord implements MessageRecord {
     }
   }
 
-  /** All unexpired messages. */
+  /** The texts of all unexpired messages. */
   async read(): Promise<readonly string[]> {
-    const texts: string[] = [];
-    for await (const reading of this.readings()) texts.push(...reading.members);
-    return texts;
+    return (await this.messages()).map(({ text }) => text);
+  }
+
+  /** All unexpired messages. */
+  async messages(): Promise<readonly RecordedMessage[]> {
+    const messages: RecordedMessage[] = [];
+    for await (const { members, expiriesMs } of this.readings()) {
+      for (const [place, text] of members.entries()) messages.push({ text, untilMs: expiriesMs[place] ?? 0 });
+    }
+    return messages;
   }
 
   /** Adds messages without publishing them. The record as a whole expires with the last of them. */

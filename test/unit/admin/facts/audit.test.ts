@@ -37,6 +37,7 @@ it('each action writes one line with who, what and why, and what became of it', 
     time: async () => ({ nowMs: Date.now(), sentMs: 0, answeredMs: 0 }),
     nowMs: async () => Date.now(),
     read: async () => [],
+    messages: async () => [],
     publish: async () => {
       if (failure !== undefined) throw failure;
       return { received: 1, notPublished: undefined };
