@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { LOOK_SECONDS } from '../../domain/pace.ts';
 import type { Making } from '../../facts/fact-record.ts';
-import type { Fact } from '../../facts/facts.ts';
+import type { Fact, KnownFacts } from '../../facts/facts.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
 import type { Changes } from '../../observe/log/noticed-changes.ts';
 import { UnknownOutcome } from '../../store/shared-store.ts';
@@ -11,6 +11,12 @@ import { ActionRefused } from '../action.ts';
 export class StoreUnavailable extends ActionRefused {
   override readonly name = 'StoreUnavailable';
   override readonly status = 503;
+}
+
+/** As many facts are known as are kept. Redis would take another one, but the replicas would drop one for it. */
+class NoRoom extends ActionRefused {
+  override readonly name = 'NoRoom';
+  override readonly status = 409;
 }
 
 /** A change that an operator asks for, and what its audit line names. */
@@ -31,6 +37,7 @@ interface FactChange<T extends Fact> extends Making<T> {
  *
  * @returns the facts, and `notes`: what the operator should know
  * @throws StoreUnavailable
+ * @throws ActionRefused if there is no room for a fact about what none is known of
  */
 export async function changeFacts<T extends Fact>(
   facts: FollowedFacts<T>,
@@ -56,7 +63,9 @@ async function audited<T extends Fact>(
     readsRecord,
     make(atMs, current) {
       const replica = hostname();
-      made = make(atMs, current).map((fact) => ({ ...fact, replica }));
+      const asked = make(atMs, current);
+      refuseBeyondMost(facts.known, asked, facts.nowMs);
+      made = asked.map((fact) => ({ ...fact, replica }));
       return made;
     },
   };
@@ -73,6 +82,16 @@ async function audited<T extends Fact>(
   } finally {
     log.info({ audit: true, action, by, why, outcome, problem, ...details(made) }, action);
   }
+}
+
+function refuseBeyondMost<T extends Fact>(known: KnownFacts<T>, facts: readonly T[], nowMs: number): void {
+  const { kind } = known;
+  const keys = facts.map((fact) => kind.keyOf(fact));
+  if (known.hasRoomFor(keys, nowMs)) return;
+  throw new NoRoom(
+    `Nothing was changed: at most ${kind.most} ${kind.plural} are kept, and there is no room for another. ` +
+      'What is removed or replaced takes room until it would have ended.',
+  );
 }
 
 /** @param reader what reads the record, in the operator's words */
