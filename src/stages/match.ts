@@ -196,7 +196,7 @@ class CombinedOperations {
   /**
    * The operation that a request is charged as when its path may mean each of these: with the highest cost, the strictest access and the
    * limits of all. It is settled to at least what it would cost as each of them alone (`combinedSettlement`), and validated as the first
-   * one, if that is listed.
+   * one, if that is listed; otherwise as the most expensive one, apart from the parameters of the path.
    *
    * @param meanings one or more
    */
@@ -220,7 +220,7 @@ function combine(meanings: readonly [Operation, ...Operation[]]): Operation {
   const { access } = strictest;
   const cost = Math.max(...meanings.map((one) => one.cost));
   const [first] = meanings;
-  const { rules } = first.listed ? first : costliest;
+  const rules = first.listed ? first.rules : rulesOfOther(costliest.rules);
   return {
     ...costliest,
     cost,
@@ -229,6 +229,11 @@ function combine(meanings: readonly [Operation, ...Operation[]]): Operation {
     settlement: combinedSettlement(meanings),
     also: meanings.filter((one) => one !== costliest),
   };
+}
+
+/** The rules at a path that no listed operation matches, such as `/index.php/things/42`: the path's parameters are at other places. */
+function rulesOfOther(rules: Operation['rules']): Operation['rules'] {
+  return rules && { ...rules, path: [] };
 }
 
 /** An operation that is not listed gives its name to nothing: no limit can name it. */

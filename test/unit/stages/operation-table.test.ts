@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { FieldErrors } from '../../../src/domain/field-errors.ts';
 import { Refusal } from '../../../src/domain/problems.ts';
+import { checkPath } from '../../../src/operations/validation/path-and-headers.ts';
 import { OperationTable, type UnlistedPolicy } from '../../../src/stages/match.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
 
@@ -81,6 +83,27 @@ describe('the price list', () => {
     const expensive = new OperationTable([], { cost: 4 });
     expect(expensive.find('POST', '/x')).toMatchObject({ cost: 4, kind: 'write', listed: false });
     expect((await finder('insensitive', 'reject'))('GET', '/nothing')).toBe(404);
+  });
+
+  test('the parameters of a path are validated only where the declared path has them', async () => {
+    const parameters = '[{ name: id, in: path, required: true, schema: { type: integer } }]';
+    await folder.write(
+      'openapi.yaml',
+      openapi(`/things/{id}: { get: { operationId: thing, parameters: ${parameters} } }`),
+    );
+    const prices = new OperationTable(await folder.load(), 'charge');
+    const isValid = (path: string) => {
+      const operation = prices.find('GET', path);
+      if (operation === 'free' || operation instanceof Refusal) throw new Error(`${path} is not charged`);
+      expect(operation.id, path).toBe('thing');
+      const errors = new FieldErrors();
+      checkPath(operation.rules?.path ?? [], path, errors);
+      return errors.isEmpty;
+    };
+    expect(isValid('/things/42')).toBe(true);
+    expect(isValid('/things/42/')).toBe(true);
+    expect(isValid('/things/x')).toBe(false);
+    expect(isValid('/index.php/things/42')).toBe(true);
   });
 
   test('other operations are in force from the next request on', async () => {
