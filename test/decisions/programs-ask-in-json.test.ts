@@ -10,6 +10,7 @@ import { load } from 'js-yaml';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DECISIONS } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { jwtSettings, startIssuer } from '../fixtures/issuer.ts';
 
 const { weir: forExpress } = await import(`${process.cwd()}/examples/decide/express.mjs`);
 const { weir: forFastify } = await import(`${process.cwd()}/examples/decide/fastify.mjs`);
@@ -105,6 +106,19 @@ describe('a program', () => {
     expect(answer).toMatchObject({ allowed: false, status: 429, problem: { code: 'RateLimitExceeded' } });
     expect(answer.retryAfterSeconds).toBe(Number(answer.headers['Retry-After']));
     expect(gateway.lines.some((line) => line.includes('"principal":"svc_job"'))).toBe(true);
+  });
+
+  it('names an Account though only tokens say which there are, and charges it without an Organization', async () => {
+    const issuer = await startIssuer();
+    const settings = { ...jwtSettings(issuer), decisions: { ...DECISIONS, token: TOKEN } };
+    const owned = await startGateway({ settings, limits: { accounts: { acct_9: { 'account-read': 17 } } } });
+    const body = JSON.stringify({ account: 'acct_9', principal: 'svc_job', ...READ });
+    const init = { method: 'POST', headers: authorized, body };
+    const answer = await (await fetch(`${owned.decisionsUrl}/decide`, init)).json();
+    await owned.close();
+    await issuer.close();
+    expect(answer).toMatchObject({ allowed: true, status: 200, account: 'acct_9', organization: null });
+    expect(answer).toMatchObject({ buckets: [{ bucket: 'account-read', limit: 17, remaining: 16 }] });
   });
 
   it('asks for an address, whose port makes no difference', async () => {

@@ -39,7 +39,15 @@ export class AskedSource implements RequestSource {
   get principal(): Principal | undefined {
     const { account, principal } = this.#question;
     if (account === undefined) return undefined;
-    return { id: principal ?? account, type: 'ServiceAccount', account, actsFor: new Set() };
+    // For a directory of claims: the program names no Organization, so its limits do not apply. Other directories know it.
+    const claimedAccounts = new Map([[account, {}]]);
+    return {
+      id: principal ?? account,
+      type: 'ServiceAccount',
+      account,
+      actsFor: new Set<string>(),
+      claimedAccounts,
+    };
   }
 
   field(name: string): string | undefined {
