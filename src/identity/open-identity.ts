@@ -79,7 +79,7 @@ function openJwt(
 ): IdentitySource {
   return new CachedTokens({
     source: 'jwt',
-    verifier: new JwtVerifier({ ...settings, findKey: findKeyOf(settings, keys, { observer, log }) }),
+    verifier: new JwtVerifier({ ...settings, ...keysOf(settings, keys, { observer, log }) }),
     freshMs: settings.cacheSeconds * 1000,
     refusedMs: REFUSED_JWT_MS,
     outageMs: 0,
@@ -92,8 +92,8 @@ function openJwt(
 /** A refused signature is cached only briefly, because an issuer may change a key without changing its id. */
 const REFUSED_JWT_MS = 10_000;
 
-function findKeyOf(settings: IdentityOf<'jwt'>, keys: IdentityInputs['keys'], reporting: Reporting) {
-  if (keys !== undefined) return findKeyIn(keys);
+function keysOf(settings: IdentityOf<'jwt'>, keys: IdentityInputs['keys'], reporting: Reporting) {
+  if (keys !== undefined) return { findKey: findKeyIn(keys) };
   const remote = new RemoteKeys({
     ...reporting,
     url: settings.jwksUrl ?? '',
@@ -101,7 +101,7 @@ function findKeyOf(settings: IdentityOf<'jwt'>, keys: IdentityInputs['keys'], re
     cooldownMs: settings.jwksCooldownSeconds * 1000,
   });
   void remote.warmUp();
-  return remote.find.bind(remote);
+  return { findKey: remote.find.bind(remote), renewed: remote };
 }
 
 function openIntrospection(

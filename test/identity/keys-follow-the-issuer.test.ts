@@ -1,9 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { base64url } from 'jose';
+import { base64url, type CryptoKey, exportJWK, generateKeyPair } from 'jose';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
-import { type Claims, jwtSettings, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
+import { type Claims, jwtSettings, signWith, startIssuer, type TestIssuer } from '../fixtures/issuer.ts';
 
 let issuer: TestIssuer;
 let gateway: TestGateway | undefined;
@@ -64,6 +64,38 @@ it('a rotated key is accepted within the cooldown', async () => {
     timeout: 60_000,
     interval: 100,
   });
+});
+
+it.each([
+  ['replaces another one under its id', 'the only id'],
+  ['has no id', undefined],
+])('a key that %s is accepted within the cooldown, and the earlier one no longer', async (_what, kid) => {
+  const show = async (key: CryptoKey) => {
+    const jwk = { ...(await exportJWK(key)), alg: 'RS256', use: 'sig', ...(kid !== undefined && { kid }) };
+    issuer.odd.set('jwks', (response) => response.end(JSON.stringify({ keys: [jwk] })));
+  };
+  const [earlier, later] = await Promise.all([generateKeyPair('RS256'), generateKeyPair('RS256')]);
+  await show(earlier.publicKey);
+  await start({ jwksCooldownSeconds: 1 });
+  expect(await statusOf(await signWith(earlier.privateKey, kid))).toBe(200);
+  await show(later.publicKey);
+  await vi.waitFor(async () => expect(await statusOf(await signWith(later.privateKey, kid))).toBe(200), {
+    timeout: 60_000,
+    interval: 100,
+  });
+  expect(await statusOf(await signWith(earlier.privateKey, kid))).toBe(401);
+});
+
+it('a thousand tokens with wrong signatures cost at most two fetches', async () => {
+  await start({ jwksCooldownSeconds: 600 });
+  const [header, , signature] = (await issuer.sign()).split('.');
+  const forged = Array.from({ length: 1000 }, (_, index) =>
+    [header, base64url.encode(JSON.stringify({ sub: `person_${index}` })), signature].join('.'),
+  );
+  const statuses = await Promise.all(forged.map(statusOf));
+  expect(new Set(statuses)).toEqual(new Set([401]));
+  expect(fetches()).toBeLessThanOrEqual(2);
+  expect(await statusOf(await issuer.sign())).toBe(200);
 });
 
 it('while the issuer is down its last good keys stay in force, and a new key is a 503', async () => {

@@ -126,7 +126,7 @@ const jwtSchema = variant('jwt', 'Signed tokens (JWT), verified by the gateway.'
   clockToleranceSeconds: whole("Tolerated difference between the issuer's clock and this one.", 5, [0, 300]),
   tokenType: Type.Optional(text('Required `typ` of the token, such as `at+jwt`.')),
   jwksCooldownSeconds: whole(
-    'Minimum time between two fetches of the keys for tokens that are signed with an unknown key.',
+    'Minimum time between two fetches of the keys for tokens that are signed with an unknown key, or have a wrong signature.',
     10,
     [1, 3600],
   ),

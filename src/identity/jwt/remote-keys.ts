@@ -14,7 +14,7 @@ import { UnusableAnswer } from '../provider/provider-answer.ts';
 interface RemoteKeysOptions extends Reporting {
   readonly url: string;
   readonly timeoutMs: number;
-  /** Minimum time between two fetches for tokens that are signed with an unknown key. */
+  /** Minimum time between two fetches for tokens that are signed with an unknown key, or have a wrong signature. */
   readonly cooldownMs: number;
   /** A monotonic clock. */
   readonly nowMs?: () => number;
@@ -27,8 +27,8 @@ export class KeysUnavailable extends Error {}
 const REFRESH_MS = 300_000;
 
 /**
- * An issuer's keys, fetched over HTTP. Concurrent tokens share one fetch. An unknown key triggers a fetch at most once per
- * cooldown. While the issuer is down, the last good keys stay in use. A token cannot change the URL.
+ * An issuer's keys, fetched over HTTP. Concurrent tokens share one fetch. An unknown key or a wrong signature triggers a fetch at most
+ * once per cooldown. While the issuer is down, the last good keys stay in use. A token cannot change the URL.
  *
  * jose's `createRemoteJWKSet` is not used, because a request that finds the keys stale waits for the refresh and fails with
  * it, and because it has no backoff.
@@ -38,6 +38,8 @@ export class RemoteKeys {
   readonly #provider: Provider;
   readonly #nowMs: () => number;
   #keys: LocalJWKSet | undefined;
+  #text = '';
+  #version = 0;
   #fetching: Promise<void> | undefined;
   /** Members of the last key set that are not keys. */
   #ignored = 0;
@@ -55,6 +57,20 @@ export class RemoteKeys {
   /** Fetches the keys before the first token needs them. */
   async warmUp(): Promise<void> {
     await this.#fetch();
+  }
+
+  /** Another number whenever a fetch has brought other keys. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /**
+   * Whether there are other keys than a version had. Fetches them if the cooldown allows it: an issuer may replace a key under its id, or
+   * give its keys no ids.
+   */
+  async renew(version: number): Promise<boolean> {
+    if (this.#version === version && this.#mayFetch) await this.#fetch();
+    return this.#version !== version;
   }
 
   /** The key for a token's header. Throws KeysUnavailable, or a jose error if no key matches. */
@@ -76,12 +92,16 @@ export class RemoteKeys {
     token: FlattenedJWSInput,
     error: errors.JWKSNoMatchingKey,
   ): Promise<CryptoKey> {
-    const isCooledDown = this.#nowMs() - this.#triedMs >= this.#options.cooldownMs;
-    if (isCooledDown || this.#fetching !== undefined) await this.#fetch();
+    if (this.#mayFetch) await this.#fetch();
     // The key may be new. Do not report the token as invalid while the current keys cannot be fetched.
     if (this.#provider.isFailing) throw new KeysUnavailable('the keys cannot be fetched');
     if (this.#keys === undefined) throw error;
     return await this.#keys(header, token);
+  }
+
+  /** Whether a token may wait for a fetch. */
+  get #mayFetch(): boolean {
+    return this.#fetching !== undefined || this.#nowMs() - this.#triedMs >= this.#options.cooldownMs;
   }
 
   #fetch(): Promise<void> {
@@ -101,9 +121,16 @@ export class RemoteKeys {
     );
     this.#triedMs = this.#nowMs();
     if (answer === 'unavailable') return;
-    this.#keys = createLocalJWKSet({ keys: this.#usable(answer.body) });
+    const keys = this.#usable(answer.body);
+    this.#keys = createLocalJWKSet({ keys });
+    this.#see(JSON.stringify(keys));
     this.#fetchedMs = this.#triedMs;
     this.#options.observer.keysFetched(Date.now());
+  }
+
+  #see(text: string): void {
+    if (text !== this.#text) this.#version += 1;
+    this.#text = text;
   }
 
   /** Logs broken members when there are more than before. */

@@ -15,14 +15,19 @@ import {
 import type { Verified, Verifier } from '../cached-tokens.ts';
 import { type ClaimNames, readPrincipal } from '../claims.ts';
 import type { TokenFault } from '../identity-source.ts';
-import { KeysUnavailable } from './remote-keys.ts';
+import { KeysUnavailable, type RemoteKeys } from './remote-keys.ts';
 import { isAsLongAsModulus, isCanonical, twinOf } from './signature-malleability.ts';
 
 /** Returns the key that a token's header refers to. Throws if there is none. */
 type FindKey = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey | KeyObject>;
 
+/** Keys that may change while tokens are verified. */
+type RenewedKeys = Pick<RemoteKeys, 'version' | 'renew'>;
+
 interface JwtOptions {
   readonly findKey: FindKey;
+  /** Undefined for keys of a file. */
+  readonly renewed?: RenewedKeys | undefined;
   readonly issuer: string;
   readonly audience: string | readonly string[];
   readonly algorithms: readonly string[];
@@ -77,7 +82,19 @@ export class JwtVerifier implements Verifier {
     return twinOf(token);
   }
 
+  /** A token that is signed with another key than the known one of that id is verified once more, if the issuer has other keys by now. */
   async #payloadOf(token: string): Promise<JWTPayload> {
+    const { renewed } = this.#options;
+    const version = renewed?.version ?? 0;
+    try {
+      return await this.#payloadByKnown(token);
+    } catch (error) {
+      if (renewed === undefined || !isBySignature(error) || !(await renewed.renew(version))) throw error;
+      return await this.#payloadByKnown(token);
+    }
+  }
+
+  async #payloadByKnown(token: string): Promise<JWTPayload> {
     try {
       return (await jwtVerify(token, withWholeSignature(this.#options.findKey), this.#checks)).payload;
     } catch (error) {
@@ -133,7 +150,7 @@ const CLAIM_FAULTS: Readonly<Record<string, TokenFault>> = {
   aud: 'audience',
 };
 
-function isBySignature(error: errors.JOSEError): boolean {
+function isBySignature(error: unknown): boolean {
   return error instanceof errors.JWSSignatureVerificationFailed;
 }
 
