@@ -45,7 +45,8 @@ export function heldDecision(request: AskedRequest, id: string): HeldDecision | 
 
 /**
  * Counts what held decisions have cost in the end, once for each: the replica that settles one counts it, and the replica that has made one
- * counts its reservation if nobody has settled it until its end.
+ * counts its reservation if nobody has settled it until its end. If that replica stops before, nobody counts it: at that time it may still
+ * be settled at another replica.
  */
 export class HeldDecisions {
   readonly #dependencies: GatewayDependencies;
