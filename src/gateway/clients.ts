@@ -10,7 +10,13 @@ import { FieldLines } from '../http/message/head/field-lines.ts';
 import { serveUpgrades } from '../http/server/node/upgrades.ts';
 import { closeWithin, createServer, watchLoad } from '../http/server/server.ts';
 import { servedUrl } from '../http/server/tls.ts';
-import { CHARGE_STAGES, isFree, MATCH_STAGES } from '../stages/decide.ts';
+import {
+  CHARGE_STAGES,
+  isFree,
+  matchOperation,
+  refuseBlockedAddress,
+  UNBLOCKED_STAGES,
+} from '../stages/decide.ts';
 import { METHODS, refuseMethod } from '../stages/match.ts';
 import { reserve } from '../stages/reserve.ts';
 import { addGatewayFields, respond } from '../stages/respond.ts';
@@ -31,7 +37,7 @@ import { settleResponse } from './response-cost/settle-response.ts';
 import { forward } from './upstream/forward.ts';
 import { crowdedOut } from './upstream/relay.ts';
 import { type Upstream, Upstreams } from './upstream/upstreams.ts';
-import { OwnUsage } from './usage/own-usage.ts';
+import { OWN_USAGE, OwnUsage } from './usage/own-usage.ts';
 
 /** What the stages share. */
 interface Shared extends PortDependencies {
@@ -44,6 +50,7 @@ interface Shared extends PortDependencies {
 const STAGES: readonly PortStage<Shared>[] = [
   refuseUnreadable,
   inspectHead,
+  refuseBlocked,
   answerPreflight,
   shedLoad,
   refuseConnect,
@@ -52,7 +59,7 @@ const STAGES: readonly PortStage<Shared>[] = [
   awaitFirstChunk,
   requireRoomForTunnel,
   // The operation, the caller and its Account.
-  ...MATCH_STAGES,
+  ...UNBLOCKED_STAGES,
   refuseBeforeCharge,
   readReservation,
   ...CHARGE_STAGES,
@@ -107,6 +114,17 @@ export async function createGateway(
 
 function inspectHead({ source }: PortRequest, { listen }: Shared) {
   return inspect(source.head, listen);
+}
+
+/** A blocked address gets no other answer. The log and the usage name the operation that it asked for, if there is one. */
+function refuseBlocked(request: PortRequest, shared: Shared) {
+  const { blocks, ownUsage } = shared;
+  if (blocks.isEmpty || blocks.of('address', request.clientNetwork) === undefined) return undefined;
+  if (normaliseTarget(request, shared) === undefined) {
+    if (ownUsage?.isAsked(request)) request.operation = OWN_USAGE;
+    else matchOperation(request, shared);
+  }
+  return refuseBlockedAddress(request, shared);
 }
 
 /** Answers the question that a browser asks before a request of another origin. */

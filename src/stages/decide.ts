@@ -67,17 +67,16 @@ type DecisionStage = Stage<RequestSource, DecisionDependencies>;
 /** The stages that find out who calls, and for which Account. The request has its operation. */
 export const CALLER_STAGES: readonly DecisionStage[] = [identifyCaller, authoriseCaller, refuseBlockedCaller];
 
-/** The stages that find out what is asked for, and who asks. The request has its target. */
-export const MATCH_STAGES: readonly DecisionStage[] = [
-  matchOperation,
-  refuseBlockedAddress,
-  ...CALLER_STAGES.map(unlessFree),
-];
+/** The stages that find out what is asked for, and who asks. The request has its target, and its address is not blocked. */
+export const UNBLOCKED_STAGES: readonly DecisionStage[] = [matchOperation, ...CALLER_STAGES.map(unlessFree)];
 
-/** The stages that spend the points. They follow `MATCH_STAGES`. */
+/** As `UNBLOCKED_STAGES`, for a request whose address may be blocked. */
+export const MATCH_STAGES: readonly DecisionStage[] = [matchUnlessBlocked, ...CALLER_STAGES.map(unlessFree)];
+
+/** The stages that spend the points. They follow `MATCH_STAGES` or `UNBLOCKED_STAGES`. */
 export const CHARGE_STAGES: readonly DecisionStage[] = [unlessFree(chargePoints), refuseUncounted];
 
-function matchOperation(request: RequestContext, { operations }: DecisionDependencies) {
+export function matchOperation(request: RequestContext, { operations }: DecisionDependencies) {
   const { path, folded } = request.canonicalTarget;
   const operation = operations.find(request.method, path, folded);
   if (operation instanceof Refusal) return operation;
@@ -86,6 +85,12 @@ function matchOperation(request: RequestContext, { operations }: DecisionDepende
     request.operation = askedCost === undefined ? operation : { ...operation, cost: askedCost };
   }
   return undefined;
+}
+
+/** What does not exist is refused as well. The operation comes first, because the log and the usage name it. */
+function matchUnlessBlocked(request: RequestContext, shared: DecisionDependencies) {
+  const refusal = matchOperation(request, shared);
+  return refuseBlockedAddress(request, shared) ?? refusal;
 }
 
 /** What is free is refused as well, and a token is not even looked at. */

@@ -92,6 +92,38 @@ it('an address is blocked whatever it asks for, and its token is not looked at',
     .toBe(2);
 });
 
+it('a blocked address gets nothing but the 429, whatever would be answered before the operation is known', async () => {
+  const origin = 'https://app.example.com';
+  const path = '/.well-known/rate-limits';
+  const gateway = await start({
+    settings: {
+      listen: { trustedProxies: ['127.0.0.0/8', '::1/128'] },
+      cors: { origins: [origin] },
+      usage: { path },
+      operations: { openapi: 'openapi.yaml', unlisted: 'reject' },
+      log: { level: 'info' },
+    },
+  });
+  await put(gateway, 'addresses/192.0.2.7');
+  const preflight = { Origin: origin, 'Access-Control-Request-Method': 'GET' };
+  const asked = [
+    ['OPTIONS', '/v3/things', preflight, 204],
+    ['OPTIONS', path, {}, 204],
+    ['GET', '/v3/nothing', {}, 404],
+    ['GET', '/v3/%zz', {}, 400],
+  ] as const;
+  for (const [method, target, headers, otherwise] of asked) {
+    const from = (address: string) => ({ headers: { ...headers, 'X-Forwarded-For': address } });
+    const name = `${method} ${target}`;
+    expect((await gateway.send(method, target, from('192.0.2.8'))).status, name).toBe(otherwise);
+    expect((await gateway.send(method, target, from('192.0.2.7'))).status, name).toBe(429);
+  }
+  const lines = () =>
+    gateway.lines.filter((line) => line.includes('"bucket":"blocked"') && line.includes('"msg":"request"'));
+  await expect.poll(lines, SOON).toHaveLength(asked.length);
+  for (const line of lines()) expect(line).toContain('"address":"192.0.2.7"');
+});
+
 it('a range of addresses is blocked at every replica, and nobody outside of it', async () => {
   const store = uniqueRedisStore();
   const settings = { listen: { trustedProxies: ['127.0.0.0/8', '::1/128'] } };

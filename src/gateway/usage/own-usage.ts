@@ -4,7 +4,7 @@ import { Refusal } from '../../domain/problems.ts';
 import { addCors, addPreflight, isPreflight } from '../../http/message/fields/cors.ts';
 import { FieldLines } from '../../http/message/head/field-lines.ts';
 import { authorise } from '../../stages/authorise.ts';
-import { CALLER_STAGES, refuseBlockedAddress, runStages } from '../../stages/decide.ts';
+import { CALLER_STAGES, runStages } from '../../stages/decide.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import { addGatewayFields } from '../../stages/respond.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
@@ -12,7 +12,8 @@ import type { PortRequest, PortStage } from '../entrance.ts';
 import { AddressLimit } from './address-limit.ts';
 import { type OwnUsageAnswer, ownUsage } from './own-usage-answer.ts';
 
-const OPERATION: Operation = { id: 'usage', kind: 'read', cost: 0, access: 'caller', listed: true };
+/** What asking for the own limits is logged as. */
+export const OWN_USAGE: Operation = { id: 'usage', kind: 'read', cost: 0, access: 'caller', listed: true };
 
 const METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
@@ -20,13 +21,12 @@ const NOT_READ = new Refusal('MethodNotAllowed', 'The own limits are read with G
   headers: { Allow: METHODS.join(', ') },
 });
 
-/** Answers requests for the path of the setting `usage`. */
+/** Answers requests for the path of the setting `usage`. Their addresses are not blocked. */
 export class OwnUsage {
   readonly #path: string;
   readonly #shared: GatewayDependencies;
   readonly #addresses: AddressLimit;
   readonly #stages: readonly PortStage<GatewayDependencies>[] = [
-    refuseBlockedAddress,
     (request) => this.#limitAddress(request),
     ...CALLER_STAGES,
     (request) => this.#answerCaller(request),
@@ -46,14 +46,14 @@ export class OwnUsage {
   answer(request: PortRequest): Awaitable<Refusal | 'answered' | undefined> {
     if (request.method === 'OPTIONS') return this.#answerOptions(request);
     if (!METHODS.includes(request.method)) return NOT_READ;
-    request.operation = OPERATION;
+    request.operation = OWN_USAGE;
     return runStages(this.#stages, request, this.#shared);
   }
 
   async #limitAddress(request: PortRequest): Promise<Refusal | undefined> {
     const address = request.clientNetwork;
     const client = { address, hashTag: address };
-    const charged = await this.#addresses.count(request, client, OPERATION);
+    const charged = await this.#addresses.count(request, client, OWN_USAGE);
     if (charged.outcome !== 'denied') return undefined;
     request.publicClient = client;
     request.charged = charged;
