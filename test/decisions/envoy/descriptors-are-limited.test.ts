@@ -20,6 +20,10 @@ descriptors:
     value: banned
     rate_limit: { unit: second, requests_per_unit: 0 }
   - key: user
+    value: suspected
+    shadow_mode: true
+    rate_limit: { unit: second, requests_per_unit: 0 }
+  - key: user
     value: free
     rate_limit: { unlimited: true }
   - key: tenant
@@ -161,8 +165,8 @@ describe('a request', () => {
     expect(codesOf(await ask(entries({ read: 'all' })))[0]).toBe('OVER_LIMIT');
   });
 
-  it('names the rules that refused it in its metadata', async () => {
-    const { dynamicMetadata } = await ask(entries({ user: 'banned' }));
+  it('names the rules that refused it in its metadata, and none in shadow mode', async () => {
+    const { dynamicMetadata } = await ask(entries({ user: 'suspected' }), entries({ user: 'banned' }));
     expect(dynamicMetadata?.fields).toMatchObject({
       domain: { stringValue: 'test' },
       overLimit: { listValue: { values: [{ stringValue: 'user_banned' }] } },

@@ -153,11 +153,18 @@ function refusingLimits(
   states: Decided['states'],
 ): readonly string[] {
   return descriptors.flatMap((one) => {
-    if (one.kind === 'banned') return [one.limit.label];
-    if (one.kind !== 'counted' || !hasNoRoom(states[one.bucket])) return [];
-    const rule = buckets[one.bucket]?.rule;
+    const rule = ruleWithoutRoom(one, buckets, states);
     return rule === undefined || rule.mode === 'shadow' ? [] : [rule.label];
   });
+}
+
+function ruleWithoutRoom(
+  one: DescriptorPlan,
+  buckets: readonly LimitedBucket[],
+  states: Decided['states'],
+): DescriptorLimit | undefined {
+  if (one.kind === 'banned') return one.limit;
+  return one.kind === 'counted' && hasNoRoom(states[one.bucket]) ? buckets[one.bucket]?.rule : undefined;
 }
 
 function structOf(value: object): Struct {
