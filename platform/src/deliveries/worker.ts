@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/schema.ts';
 import { type Polling, startPolling } from '../jobs/polling.ts';
-import { GRACE_MS } from '../jobs/runner.ts';
+import { GRACE_MS } from '../program/grace.ts';
 import type { DeliverySettings } from '../settings.ts';
 import { type Attempt, logAttempts } from './attempts.ts';
 import { recordHealth } from './endpoint-health.ts';

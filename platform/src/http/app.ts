@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type FastifyInstance, fastify, LogController } from 'fastify';
 import type { Database } from '../database/schema.ts';
+import { GRACE_MS } from '../program/grace.ts';
 import type { PlatformSettings } from '../settings.ts';
 import { loadContract } from './contract.ts';
 import { parseJsonBodies } from './json-body.ts';
@@ -33,7 +34,6 @@ export function buildApp(
   const app = fastify({
     logger: { level: settings.logLevel },
     logController: new LogController({ disableRequestLogging: true }),
-    forceCloseConnections: true,
     // The document limits the length of ids, and its 422 names the parameter.
     routerOptions: { maxParamLength: MAX_URL_LENGTH },
     http: { requireHostHeader: false },
@@ -45,6 +45,7 @@ export function buildApp(
   });
   const served = collectMethods(app);
   refuseExpectations(app.server, settings.baseUrl);
+  closeAfterAnswers(app);
   app.addHook('onRequest', async (request) => refuseAmbiguous(request.raw));
   app.addHook('onSend', async (request, reply) => {
     reply.header('x-request-id', request.id);
@@ -58,6 +59,21 @@ export function buildApp(
     return answer;
   });
   return app;
+}
+
+/**
+ * Lets requests under way be answered while the application closes. Node closes the connections that are idle at that moment. The
+ * others close with their answer, or after the grace period, because a client may never send the rest of its request.
+ */
+function closeAfterAnswers(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook('preClose', async () => {
+    isClosing = true;
+    setTimeout(() => app.server.closeAllConnections(), GRACE_MS).unref();
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing) reply.header('connection', 'close');
+  });
 }
 
 /** Throws a 400 for a request without Host (RFC 9112 section 3.2), or with two values where there may be one. */

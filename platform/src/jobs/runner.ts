@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type PgBoss from 'pg-boss';
+import { GRACE_MS } from '../program/grace.ts';
 import { type Polling, startPolling } from './polling.ts';
 
 export interface Job {
@@ -13,13 +14,10 @@ export interface Job {
 /** Runs a job. If it throws, the job is run again after an exponential delay with jitter. */
 export type JobHandler = (job: Job) => Promise<void>;
 
-/** How long `stop` waits for runs under way. A run that takes longer is repeated by the next process. */
-export const GRACE_MS = 3000;
-
 /** How often an idle queue checks for scheduled jobs, and for jobs of other processes. */
 const POLL_MS = 500;
 
-/** Runs the jobs of a queue, up to `concurrency` at once. `stop` waits briefly for runs under way. */
+/** Runs the jobs of a queue, up to `concurrency` at once. `stop` waits briefly for runs under way; the next process repeats the others. */
 export function runQueue(
   boss: PgBoss,
   queue: { readonly name: string; readonly concurrency: number },
