@@ -13,7 +13,7 @@ export interface Attempt {
 
 /**
  * Logs attempts and, in the same statement, removes finished deliveries from the queue and schedules the next attempt
- * of the others. A success also ends the failing state of the endpoint.
+ * of the others. A success also ends the failing state of the endpoint, unless the subscription has another URL by now.
  */
 export async function logAttempts(
   db: Database,
@@ -26,7 +26,7 @@ export async function logAttempts(
   await sql`
     with attempt as (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as (
-        delivery_id text, subscription_id text, attempted_at timestamptz, duration_ms int,
+        delivery_id text, subscription_id text, url text, attempted_at timestamptz, duration_ms int,
         response_status int, response_body text, error text, outcome text, failures int, retry_at timestamptz
       )
     ), counted as (
@@ -43,7 +43,7 @@ export async function logAttempts(
     ), proven as (
       update subscriptions set failing_since = null
       where failing_since is not null and status = 'Active'
-        and id in (select subscription_id from attempt where outcome = 'Delivered')
+        and (id, url) in (select subscription_id, url from attempt where outcome = 'Delivered')
     ), retried as (
       update delivery_queue set
         due_at = retry_at, leased_until = null, is_under_way = false, failures = attempt.failures
@@ -61,6 +61,7 @@ function rowOf({ delivery, attemptedAt, outcome }: Attempt, settings: DeliverySe
   return {
     delivery_id: delivery.deliveryId,
     subscription_id: delivery.subscriptionId,
+    url: delivery.url,
     attempted_at: attemptedAt,
     duration_ms: outcome.durationMs,
     response_status: outcome.responseStatus,

@@ -43,39 +43,52 @@ export function nextState(
   return { status: 'Paused', paused_reason: 'EndpointFailing', failing_since, probe_at };
 }
 
-/** Updates the health of the subscriptions of these attempts. */
+/** What an attempt says about the endpoint that it was sent to. */
+interface EndpointResult {
+  readonly url: string;
+  readonly result: Result;
+}
+
+/** Updates the health of the subscriptions of these attempts. A subscription with another URL by now stays as it is. */
 export async function recordHealth(
   db: Database,
   settings: DeliverySettings,
   attempts: readonly Attempt[],
   now: Date,
 ): Promise<void> {
-  const results = new Map<string, Result[]>();
+  const results = new Map<string, EndpointResult[]>();
   for (const { delivery, outcome } of attempts) {
     // logAttempts clears `failing_since` of an active subscription after a success.
     if (outcome.isDelivered && !delivery.isProbe) continue;
     const failed = outcome.responseStatus === 410 ? 'gone' : 'failed';
     const ofSubscription = results.get(delivery.subscriptionId) ?? [];
-    results.set(delivery.subscriptionId, [...ofSubscription, outcome.isDelivered ? 'delivered' : failed]);
+    ofSubscription.push({ url: delivery.url, result: outcome.isDelivered ? 'delivered' : failed });
+    results.set(delivery.subscriptionId, ofSubscription);
   }
   for (const [id, ofSubscription] of results) await change(db, id, ofSubscription, settings, now);
 }
 
-function change(db: Database, id: string, results: readonly Result[], settings: DeliverySettings, now: Date) {
+function change(
+  db: Database,
+  id: string,
+  results: readonly EndpointResult[],
+  settings: DeliverySettings,
+  now: Date,
+) {
   return db.transaction().execute(async (trx) => {
     const before = await trx
       .selectFrom('subscriptions')
-      .select(['status', 'paused_reason', 'failing_since', 'probe_at'])
+      .select(['url', 'status', 'paused_reason', 'failing_since', 'probe_at'])
       .where('id', '=', id)
       // Compatible with the locks of those who queue deliveries.
       .forNoKeyUpdate()
       .executeTakeFirst();
     if (!before) return;
-    const after = results.reduce<EndpointState>(
-      (state, result) => nextState(state, result, now, settings),
-      before,
-    );
-    const isMoved = after.status !== before.status;
+    const { url, ...state } = before;
+    const after = results
+      .filter((one) => one.url === url)
+      .reduce<EndpointState>((earlier, { result }) => nextState(earlier, result, now, settings), state);
+    const isMoved = after.status !== state.status;
     await trx
       .updateTable('subscriptions')
       .set({ ...after, ...(isMoved && { updated_at: now }) })

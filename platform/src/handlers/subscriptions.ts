@@ -57,11 +57,12 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       const { id } = await findSubscription(db, call);
       const { url, subscribedEvents, description, status } = call.body as Partial<SubscriptionBody>;
       check(call.body as Partial<SubscriptionBody>, allowPrivate);
+      const now = settings.now();
       const updated = await db
         .updateTable('subscriptions')
         .set({
-          updated_at: settings.now(),
-          ...(url !== undefined && { url, failing_since: null }),
+          updated_at: now,
+          ...(url !== undefined && withUrl(url, now)),
           ...(description !== undefined && { description }),
           ...(subscribedEvents && { subscribed_events: JSON.stringify(subscribedEvents) }),
           ...(status === 'Paused' && { status, paused_reason: 'ByRequest', probe_at: null }),
@@ -70,7 +71,7 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
         .where('id', '=', id)
         .returningAll()
         .executeTakeFirstOrThrow();
-      if (status === 'Active') await hastenDeliveries(db, id, settings.now());
+      if (status === 'Active') await hastenDeliveries(db, id, now);
       return ok(bodyOf(updated));
     },
     async deleteWebhookSubscription(call, db) {
@@ -100,6 +101,15 @@ function newSubscription({ url, subscribedEvents, description }: SubscriptionBod
     previous_secret_until: null,
     created_at: now,
     updated_at: now,
+  };
+}
+
+/** A new URL has not failed. If its subscription is paused because the earlier one failed, it is probed now. */
+function withUrl(url: string, now: Date) {
+  return {
+    url,
+    failing_since: sql<Date | null>`case when url = ${url} then failing_since end`,
+    probe_at: sql<Date | null>`case when url = ${url} or probe_at is null then probe_at else ${now} end`,
   };
 }
 

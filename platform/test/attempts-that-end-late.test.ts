@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
+import { logAttempts } from '../src/deliveries/attempts.ts';
+import { recordHealth } from '../src/deliveries/endpoint-health.ts';
+import { queueEvents } from '../src/deliveries/fan-out.ts';
+import { type ClaimedDelivery, claimDeliveries } from '../src/deliveries/queue.ts';
+import { settleOptions } from '../src/settings.ts';
+import { ACCT_1, trigger } from './fixtures/client.ts';
+import { databases, type OpenTestDatabase, quickest } from './fixtures/databases.ts';
+import { usePlatform } from './fixtures/platform.ts';
+
+const SUBSCRIPTION = 'sub_1';
+const { deliveries: SETTINGS } = settleOptions({ host: '', port: 0 });
+
+describe.each(databases)('on $name', ({ open }) => {
+  let files: OpenTestDatabase;
+  let database: OpenDatabase;
+  beforeEach(async () => {
+    files = await open();
+    database = await openDatabase(files.settings);
+    const { db } = database;
+    const now = new Date();
+    await db
+      .insertInto('subscriptions')
+      .values({
+        id: SUBSCRIPTION,
+        scope_type: 'Account',
+        scope_id: 'acct_1',
+        url: 'https://example.com/old',
+        subscribed_events: '["*"]',
+        secret: 'whsec_',
+        status: 'Active',
+        created_at: now,
+        updated_at: now,
+      })
+      .execute();
+    const event = { id: 'evt_1', type: 'Transfer.Created', scope_type: 'Account', scope_id: 'acct_1' };
+    const rest = { resource_id: 'transfer_1', payload: '{}', occurred_at: now, relayed_at: now };
+    await db
+      .insertInto('events')
+      .values({ ...event, ...rest })
+      .execute();
+    await queueEvents(db, [event], new Date(0));
+  });
+  afterEach(async () => {
+    await database.close();
+    await files.close();
+  });
+
+  /** Claims the delivery at a time when its retry is due, with a lease that has ended already. */
+  async function claim(): Promise<ClaimedDelivery> {
+    const then = new Date(Date.now() + 3600_000);
+    const [claimed] = await claimDeliveries(database.db, new Map([[SUBSCRIPTION, 1]]), then, then);
+    if (!claimed) throw new Error('nothing to claim');
+    return claimed;
+  }
+
+  async function log(delivery: ClaimedDelivery, responseStatus: number, settings = SETTINGS): Promise<void> {
+    const isDelivered = responseStatus === 204;
+    const outcome = {
+      isDelivered,
+      responseStatus,
+      responseBody: null,
+      error: isDelivered ? null : 'refused',
+      durationMs: 1,
+    };
+    const attempt = { delivery, attemptedAt: new Date(), outcome };
+    await logAttempts(database.db, settings, [attempt], new Date());
+    await recordHealth(database.db, settings, [attempt], new Date());
+  }
+
+  const moveUrl = () =>
+    database.db.updateTable('subscriptions').set({ url: 'https://example.com/new' }).execute();
+  const subscription = () => database.db.selectFrom('subscriptions').selectAll().executeTakeFirstOrThrow();
+
+  test('a 410 of an earlier URL does not pause the subscription at its new one', async () => {
+    const delivery = await claim();
+    await moveUrl();
+    await log(delivery, 410);
+    expect(await subscription()).toMatchObject({ status: 'Active', failing_since: null });
+    await log(await claim(), 410);
+    expect(await subscription()).toMatchObject({ status: 'Paused', paused_reason: 'EndpointGone' });
+  });
+
+  test('a success at an earlier URL says nothing about the new one, which goes on failing', async () => {
+    const delivery = await claim();
+    await moveUrl();
+    await log(await claim(), 500);
+    const { failing_since } = await subscription();
+    expect(failing_since).not.toBeNull();
+    await log(delivery, 204);
+    expect(await subscription()).toMatchObject({ failing_since });
+  });
+});
+
+describe('a new URL, where an endpoint that fails is paused at once', () => {
+  const platform = usePlatform(quickest, { deliveries: { pauseAfterSeconds: 0, probeSeconds: 3600 } });
+
+  test('is tried at once, and has not failed; the present URL, sent again, changes nothing', async () => {
+    const client = platform.as(ACCT_1);
+    const [receiver, path] = await platform.subscribe(client, ['Mandate.Created']);
+    receiver.answer = 500;
+    await trigger(client, 'Mandate.Created');
+    const { failingSince } = await client.poll(path, ({ status }) => status === 'Paused');
+    const same = await client.send('PATCH', path, { url: receiver.url });
+    expect([same.body.status, same.body.failingSince]).toEqual(['Paused', failingSince]);
+    receiver.answer = 204;
+    const moved = await client.send('PATCH', path, { url: `${receiver.url}new` });
+    expect([moved.body.status, moved.body.failingSince]).toEqual(['Paused', undefined]);
+    await client.poll(path, ({ status }) => status === 'Active');
+  });
+});
