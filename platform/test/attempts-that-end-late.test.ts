@@ -3,7 +3,7 @@ import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
 import { logAttempts } from '../src/deliveries/attempts.ts';
 import { recordHealth } from '../src/deliveries/endpoint-health.ts';
 import { queueEvents } from '../src/deliveries/fan-out.ts';
-import { type ClaimedDelivery, claimDeliveries } from '../src/deliveries/queue.ts';
+import { type ClaimedDelivery, claimDeliveries, queueDeliveries } from '../src/deliveries/queue.ts';
 import { settleOptions } from '../src/settings.ts';
 import { ACCT_1, trigger } from './fixtures/client.ts';
 import { databases, type OpenTestDatabase, quickest } from './fixtures/databases.ts';
@@ -90,6 +90,40 @@ describe.each(databases)('on $name', ({ open }) => {
     expect(failing_since).not.toBeNull();
     await log(delivery, 204);
     expect(await subscription()).toMatchObject({ failing_since });
+  });
+
+  const delivery = () => database.db.selectFrom('deliveries').selectAll().executeTakeFirstOrThrow();
+  const queued = () => database.db.selectFrom('delivery_queue').selectAll().execute();
+
+  test('a second attempt that fails after the first one succeeded leaves the delivery Delivered', async () => {
+    const [first, second] = [await claim(), await claim()];
+    await log(first, 204);
+    const { delivered_at } = await delivery();
+    await log(second, 500);
+    expect(await delivery()).toMatchObject({ status: 'Delivered', delivered_at, attempts: 2 });
+    expect(delivered_at).not.toBeNull();
+  });
+
+  test('a second attempt that succeeds after the last one failed makes a Failed delivery Delivered', async () => {
+    const [first, second] = [await claim(), await claim()];
+    await log(first, 500, { ...SETTINGS, maxAttempts: 1 });
+    expect(await delivery()).toMatchObject({ status: 'Failed', delivered_at: null });
+    await log(second, 204);
+    const after = await delivery();
+    expect([after.status, after.delivered_at === null]).toEqual(['Delivered', false]);
+  });
+
+  test('a delivery that is sent again and fails is Pending while it is queued, and then Failed', async () => {
+    await log(await claim(), 204);
+    await queueDeliveries(
+      database.db,
+      [{ id: (await delivery()).id, subscription_id: SUBSCRIPTION }],
+      new Date(0),
+    );
+    await log(await claim(), 500);
+    expect([(await delivery()).status, (await queued()).length]).toEqual(['Pending', 1]);
+    await log(await claim(), 500, { ...SETTINGS, maxAttempts: 2 });
+    expect([(await delivery()).status, await queued()]).toEqual(['Failed', []]);
   });
 });
 

@@ -22,19 +22,28 @@ export async function logAttempts(
   now: Date,
 ): Promise<void> {
   const rows = attempts.map((attempt) => rowOf(attempt, settings, now));
-  // A delivery may have been deleted with its subscription in the meantime, so everything joins existing rows.
+  // A delivery may have been deleted with its subscription in the meantime, so everything joins existing rows. It may also have ended
+  // with an attempt of another process that took over its lease. Then only a success changes it, because a failure is not retried. The
+  // lock waits for a process that is logging such an attempt. What changes the queue reads the locked rows, because a row that this
+  // statement has changed can no longer be locked.
   await sql`
     with attempt as (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as (
         delivery_id text, subscription_id text, url text, attempted_at timestamptz, duration_ms int,
         response_status int, response_body text, error text, outcome text, failures int, retry_at timestamptz
       )
+    ), queued as (
+      select delivery_id from delivery_queue where delivery_id in (select delivery_id from attempt) for update
     ), counted as (
       update deliveries set
         attempts = attempts + 1,
-        status = outcome,
-        delivered_at = case outcome when 'Delivered' then attempted_at end
-      from attempt where deliveries.id = attempt.delivery_id
+        status = case when queued.delivery_id is null and outcome <> 'Delivered' then status else outcome end,
+        delivered_at = coalesce(
+          case when queued.delivery_id is null then delivered_at end,
+          case outcome when 'Delivered' then attempted_at end
+        )
+      from attempt left join queued on queued.delivery_id = attempt.delivery_id
+      where deliveries.id = attempt.delivery_id
       returning deliveries.id, deliveries.attempts as number
     ), logged as (
       insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms, response_status, response_body, error)
@@ -47,9 +56,10 @@ export async function logAttempts(
     ), retried as (
       update delivery_queue set
         due_at = retry_at, leased_until = null, is_under_way = false, failures = attempt.failures
-      from attempt where delivery_queue.delivery_id = attempt.delivery_id and outcome = 'Pending'
+      from attempt join queued on queued.delivery_id = attempt.delivery_id
+      where delivery_queue.delivery_id = attempt.delivery_id and outcome = 'Pending'
     )
-    delete from delivery_queue using attempt
+    delete from delivery_queue using attempt join queued on queued.delivery_id = attempt.delivery_id
     where delivery_queue.delivery_id = attempt.delivery_id and outcome <> 'Pending'
   `.execute(db);
 }
