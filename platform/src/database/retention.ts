@@ -26,10 +26,10 @@ export async function deleteExpired(db: Database, now: Date): Promise<void> {
     )
     delete from delivery_attempts using old where delivery_id = old.id
   `.execute(db);
-  // A delivery that was queued again while its subscription was deleted.
+  // A delivery that was queued again while it was deleted, alone or with its subscription.
   await sql`
     delete from delivery_queue
-    where not exists (select from subscriptions where subscriptions.id = delivery_queue.subscription_id)
+    where not exists (select from deliveries where deliveries.id = delivery_queue.delivery_id)
   `.execute(db);
   await db
     .deleteFrom('events')

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
 import { newId } from '../catalog/catalog.ts';
 import type { Database } from '../database/schema.ts';
-import { recordTransition } from '../events/transitions.ts';
+import { lockResource, recordTransition } from '../events/transitions.ts';
 import type { Call } from '../http/call.ts';
 import { forbidden, invalid, notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
@@ -51,7 +51,9 @@ export function apiKeyHandlers({ settings }: Services): Handlers {
       return { status: 201, body: resourceBody(created), once: { key } };
     },
     async revokeApiKey(call, db) {
-      const key = await findOwnedResource(db, call.caller, 'ApiKey', pathId(call, 'apiKeyId'));
+      const { id } = await findOwnedResource(db, call.caller, 'ApiKey', pathId(call, 'apiKeyId'));
+      // A parallel request may be revoking it.
+      const key = await lockResource(db, id);
       if (key.fields.principalType === 'Person' && call.caller.personId === undefined)
         throw forbidden('A ServiceAccount may not revoke the key of a Person.');
       if (key.status === 'Revoked') return ok(resourceBody(key));

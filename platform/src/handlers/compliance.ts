@@ -1,6 +1,6 @@
 import { newId } from '../catalog/catalog.ts';
 import type { Database } from '../database/schema.ts';
-import { recordTransition } from '../events/transitions.ts';
+import { lockResource, recordTransition } from '../events/transitions.ts';
 import type { Handlers } from '../http/routes.ts';
 import { findOwnedResource, insertResource, resourceBody, updateFields } from '../resources/resources.ts';
 import { ok, pathId, type Services } from './services.ts';
@@ -36,7 +36,8 @@ export function complianceHandlers(services: Services): Handlers {
       return ok(resourceBody(await recordTransition(db, file, { part: 'Updated', at: now() })));
     },
     async submitTaxForm(call, db) {
-      const form = await findOwnedResource(db, call.caller, 'TaxForm', pathId(call, 'taxFormId'));
+      const { id } = await findOwnedResource(db, call.caller, 'TaxForm', pathId(call, 'taxFormId'));
+      const form = await lockResource(db, id);
       // A second submission has no effect. Tax form events are reserved (contract section 6.5), so none is written.
       if (form.status === 'Submitted') return ok(resourceBody(form));
       return ok(resourceBody(await recordTransition(db, form, { part: 'Submitted', at: now() })));

@@ -9,18 +9,19 @@ const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
 export function webhookSecretHandlers({ settings }: Services): Handlers {
   return {
     async rotateWebhookSecret(call, db) {
-      const { id, secret: previous } = await findSubscription(db, call);
+      const { id } = await findSubscription(db, call);
       const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = (call.body ?? {}) as { overlapSeconds?: number };
       const now = settings.now();
       const secret = newSecret();
       const rotated = await db
         .updateTable('subscriptions')
-        .set({
+        .set((row) => ({
           secret,
-          previous_secret: previous,
+          // Of the row itself, because a parallel rotation may have replaced what was read.
+          previous_secret: row.ref('secret'),
           updated_at: now,
           previous_secret_until: new Date(now.getTime() + overlapSeconds * 1000),
-        })
+        }))
         .where('id', '=', id)
         .returningAll()
         .executeTakeFirstOrThrow();

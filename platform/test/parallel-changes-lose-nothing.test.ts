@@ -1,0 +1,135 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
+import { deleteExpired } from '../src/database/retention.ts';
+import type { Database } from '../src/database/schema.ts';
+import { logAttempts } from '../src/deliveries/attempts.ts';
+import { type ClaimedDelivery, claimDeliveries, queueDeliveries } from '../src/deliveries/queue.ts';
+import { type Platform, startPlatform } from '../src/server.ts';
+import { settleOptions } from '../src/settings.ts';
+import { ACCT_1, type Client, createClient, type Reply, trigger } from './fixtures/client.ts';
+import { createDatabase } from './fixtures/postgres.ts';
+
+const serverUrl = inject('postgresUrl');
+const { deliveries: SETTINGS } = settleOptions({ host: '', port: 0 });
+
+// An embedded database has one connection, so nothing is parallel there.
+describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
+  let database: OpenDatabase;
+  let platform: Platform;
+  let client: Client;
+  beforeEach(async () => {
+    const settings = { kind: 'postgres', url: await createDatabase(serverUrl ?? '') } as const;
+    let nowMs = Date.now();
+    platform = await startPlatform({
+      host: '127.0.0.1',
+      port: 0,
+      database: settings,
+      seed: true,
+      triggers: true,
+      // No two times are equal.
+      now: () => new Date(nowMs++),
+    });
+    client = createClient(platform.url, ACCT_1);
+    database = await openDatabase(settings);
+  });
+  afterEach(async () => {
+    await platform.close();
+    await database.close();
+  });
+
+  /** Sends two equal writes while a row is locked, and lets them go on once both wait for it. */
+  async function twice(table: 'resources' | 'subscriptions', id: string, path: string): Promise<Reply[]> {
+    const answers: Promise<Reply>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom(table).select('id').where('id', '=', id).forUpdate().execute();
+      answers.push(client.send('POST', path), client.send('POST', path));
+      await untilWaiting(database.db, 2);
+    });
+    return Promise.all(answers);
+  }
+
+  test('of two rotations of a secret, each signs with the secret that it answered', async () => {
+    const { id } = await subscribe(client);
+    const answers = await twice(
+      'subscriptions',
+      id,
+      `/v3/platform/webhook-subscriptions/${id}/rotate-secret`,
+    );
+    const { secret, previous_secret } = await database.db
+      .selectFrom('subscriptions')
+      .select(['secret', 'previous_secret'])
+      .executeTakeFirstOrThrow();
+    expect([previous_secret, secret].sort()).toEqual(answers.map(({ body }) => body.secret).sort());
+  });
+
+  test('of two revocations of a key, both succeed', async () => {
+    const { body } = await client.send('POST', '/v3/platform/api-keys', { name: 'Nightly export' });
+    const answers = await twice('resources', body.id, `/v3/platform/api-keys/${body.id}/revoke`);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+  });
+
+  test('of two submissions of a tax form, the second one changes nothing', async () => {
+    const [form] = await client.walk('/v3/compliance/tax-forms?filter[status][eq]=Draft');
+    const id = form?.id ?? '';
+    const [one, other] = await twice('resources', id, `/v3/compliance/tax-forms/${id}/submit`);
+    expect(one?.body.status).toBe('Submitted');
+    expect(one?.body).toEqual(other?.body);
+  });
+
+  test('a failed attempt that is logged while another process logs a success leaves the delivery Delivered', async () => {
+    const { id } = await subscribe(client, 'Paused');
+    await trigger(client, 'Mandate.Created');
+    const claim = async () => {
+      const later = new Date(Date.now() + 3600_000);
+      const [claimed] = await claimDeliveries(database.db, new Map([[id, 1]]), later, later);
+      return claimed;
+    };
+    const [first, second] = [await claim(), await claim()];
+    const failed: Promise<void>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      await log(trx, first, true);
+      failed.push(log(database.db, second, false));
+      await untilWaiting(database.db, 1);
+    });
+    await Promise.all(failed);
+    const delivery = await database.db.selectFrom('deliveries').selectAll().executeTakeFirstOrThrow();
+    expect(delivery).toMatchObject({ status: 'Delivered', attempts: 2 });
+    expect(await database.db.selectFrom('delivery_queue').selectAll().execute()).toEqual([]);
+  });
+
+  test('what was queued again while it was deleted leaves the queue', async () => {
+    const { id } = await subscribe(client, 'Paused');
+    await queueDeliveries(database.db, [{ id: 'dlv_deleted', subscription_id: id }], new Date());
+    await deleteExpired(database.db, new Date());
+    expect(await database.db.selectFrom('delivery_queue').selectAll().execute()).toEqual([]);
+  });
+});
+
+async function subscribe(client: Client, status = 'Active'): Promise<{ readonly id: string }> {
+  const path = '/v3/platform/webhook-subscriptions';
+  const created = await client.send('POST', path, {
+    url: 'https://example.com/',
+    subscribedEvents: ['Mandate.*'],
+  });
+  await client.send('PATCH', `${path}/${created.body.id}`, { status });
+  return created.body;
+}
+
+function log(db: Database, delivery: ClaimedDelivery | undefined, isDelivered: boolean): Promise<void> {
+  if (!delivery) throw new Error('nothing was claimed');
+  const responseStatus = isDelivered ? 204 : 500;
+  const error = isDelivered ? null : 'refused';
+  const outcome = { isDelivered, responseStatus, responseBody: null, error, durationMs: 1 };
+  return logAttempts(db, SETTINGS, [{ delivery, attemptedAt: new Date(), outcome }], new Date());
+}
+
+/** Resolves once so many other connections wait for a lock. */
+async function untilWaiting(db: Database, count: number): Promise<void> {
+  const waiting = () =>
+    sql<{ count: number }>`
+      select count(*)::int as count from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock'
+    `.execute(db);
+  await expect.poll(async () => (await waiting()).rows[0]?.count).toBe(count);
+}
