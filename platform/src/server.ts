@@ -31,7 +31,7 @@ import { type PlatformOptions, type PlatformSettings, settleOptions } from './se
 
 export interface Platform {
   readonly url: string;
-  /** Finishes requests and jobs under way, and closes the database. */
+  /** Finishes requests, deliveries and jobs under way, and closes the database. Waits a few seconds for each of these at most. */
   close(): Promise<void>;
 }
 
@@ -63,12 +63,10 @@ async function serve(settings: PlatformSettings, database: OpenDatabase): Promis
   const deliveries = startDeliveries(db, settings.deliveries, settings.now, onError);
   runJobs(services, db, () => deliveries.wake());
   const relay = startRelay(db, settings.now, () => deliveries.wake(), onError);
-  const stopRetention = startRetention(db, settings.now, onError);
+  const stopRetention = startRetention(database.slowDb, settings.now, onError);
   const close = async () => {
     stopRetention();
-    await relay.stop();
-    await deliveries.stop();
-    await jobs.stop();
+    await Promise.all([relay.stop(), deliveries.stop(), jobs.stop()]);
   };
   try {
     const app = buildApp(settings, db, handlersOf(services), () => {

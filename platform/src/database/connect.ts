@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
-import pg from 'pg';
+import { CompiledQuery, Kysely, PostgresDialect, type PostgresPool } from 'kysely';
 import { openPglitePool, type ScriptPool } from './pglite-pool.ts';
+import { LONG_TIMEOUT_MS, openPostgresPool } from './postgres-pool.ts';
 import type { Database, Tables } from './schema.ts';
 import { openingError } from './unavailable.ts';
 
@@ -9,7 +9,12 @@ import { openingError } from './unavailable.ts';
 export type DatabaseSettings =
   | { readonly kind: 'memory' }
   | { readonly kind: 'directory'; readonly path: string }
-  | { readonly kind: 'postgres'; readonly url: string };
+  | {
+      readonly kind: 'postgres';
+      readonly url: string;
+      /** How long a statement may take. Default: 30 s. */
+      readonly timeoutMs?: number;
+    };
 
 /** Runs SQL text from pg-boss: one statement with values, or a script without values. */
 export interface SqlExecutor {
@@ -18,6 +23,8 @@ export interface SqlExecutor {
 
 export interface OpenDatabase {
   readonly db: Database;
+  /** The same database, for statements that may take an hour. */
+  readonly slowDb: Database;
   readonly executor: SqlExecutor;
   /** Runs `work` while holding a lock, so that only one process at a time does so on this database. */
   readonly exclusively: ScriptPool['exclusively'];
@@ -40,9 +47,9 @@ export async function openDatabase(settings: DatabaseSettings): Promise<OpenData
 async function open(settings: DatabaseSettings): Promise<OpenDatabase> {
   const pool =
     settings.kind === 'postgres'
-      ? openPostgresPool(settings.url)
+      ? openPostgresPool(settings.url, settings.timeoutMs)
       : await openPglitePool(settings.kind === 'directory' ? settings.path : undefined);
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const db = toDatabase(pool);
   try {
     await pool.exclusively(() => migrate(pool));
   } catch (error) {
@@ -51,12 +58,17 @@ async function open(settings: DatabaseSettings): Promise<OpenDatabase> {
   }
   return {
     db,
+    slowDb: toDatabase({ connect: () => pool.connect(LONG_TIMEOUT_MS), end: () => pool.end() }),
     executor: {
       executeSql: (text, values) => (values?.length ? queryOn(db, text, values) : pool.runScript(text)),
     },
     exclusively: (work) => pool.exclusively(work),
     close: () => pool.end(),
   };
+}
+
+function toDatabase(pool: PostgresPool): Database {
+  return new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
 }
 
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
@@ -86,48 +98,4 @@ export function executorOn(db: Database): SqlExecutor {
 async function queryOn(db: Database, text: string, values: readonly unknown[]) {
   const { rows } = await db.executeQuery(CompiledQuery.raw(text, [...values]));
   return { rows: rows as Record<string, unknown>[] };
-}
-
-function openPostgresPool(url: string): ScriptPool {
-  const pool = new pg.Pool({ connectionString: url, max: 10, application_name: 'weir-platform' });
-  // If a connection dies while it is idle or between two queries, the next query fails and the connection is replaced.
-  // Without a listener, the error event would end the process.
-  pool.on('error', () => undefined);
-  pool.on('connect', (client) => client.on('error', () => undefined));
-  return {
-    connect: () => pool.connect(),
-    end: () => pool.end(),
-    exclusively: (work) => withLock(pool, work),
-    async runScript(text) {
-      const client = await pool.connect();
-      try {
-        const answer = (await client.query(text)) as unknown;
-        const last = Array.isArray(answer) ? answer.at(-1) : answer;
-        return { rows: last.rows };
-      } catch (error) {
-        await client.query('rollback').catch(() => undefined);
-        throw error;
-      } finally {
-        client.release();
-      }
-    },
-  };
-}
-
-/** Lock number: "weir" in ASCII. No other program in this database may use it. */
-const LOCK = 0x77656972;
-
-/** The connection holds the lock, so the lock is released if this process dies. */
-async function withLock<Result>(pool: pg.Pool, work: () => Promise<Result>): Promise<Result> {
-  const client = await pool.connect();
-  try {
-    await client.query('select pg_advisory_lock($1)', [LOCK]);
-    const result = await work();
-    await client.query('select pg_advisory_unlock($1)', [LOCK]);
-    client.release();
-    return result;
-  } catch (error) {
-    client.release(true);
-    throw error;
-  }
 }

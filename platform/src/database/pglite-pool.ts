@@ -7,6 +7,8 @@ import { DatabaseUnavailable } from './unavailable.ts';
 
 /** The part of a PostgreSQL client that the platform uses. */
 export interface ScriptPool extends PostgresPool {
+  /** A client whose queries are given up after `limitMs`. PGlite, which is in this process, always answers. */
+  connect(limitMs?: number): Promise<PostgresPoolClient>;
   /** Runs several statements without parameters, and returns the rows of the last one. */
   runScript(text: string): Promise<{ rows: Record<string, unknown>[] }>;
   /** Runs `work` while holding a lock, so that only one process at a time does so on this database. */

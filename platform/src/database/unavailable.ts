@@ -12,6 +12,7 @@ export function openingError(error: unknown): unknown {
   const [first] = error instanceof AggregateError ? error.errors : [error];
   if (!(first instanceof Error)) return error;
   const { code = '', syscall } = first as NodeJS.ErrnoException;
-  if (syscall === undefined && !OUTSIDE.test(code)) return error;
+  const isTimeout = code === '' && first.message.includes('timeout');
+  if (syscall === undefined && !isTimeout && !OUTSIDE.test(code)) return error;
   return new DatabaseUnavailable(`The database cannot be opened: ${first.message}.`, { cause: error });
 }

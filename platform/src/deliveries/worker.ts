@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/schema.ts';
 import { type Polling, startPolling } from '../jobs/polling.ts';
-import { GRACE_MS } from '../program/grace.ts';
+import { waitBriefly } from '../program/grace.ts';
 import type { DeliverySettings } from '../settings.ts';
 import { type Attempt, logAttempts } from './attempts.ts';
 import { recordHealth } from './endpoint-health.ts';
@@ -58,9 +57,8 @@ class DeliveryWorker implements Polling {
   }
 
   async stop(): Promise<void> {
-    await this.#polling.stop();
-    await Promise.race([this.#underWay.ended(), sleep(GRACE_MS, undefined, { ref: false })]);
-    await this.#log();
+    await waitBriefly(this.#polling.stop().then(() => this.#underWay.ended()));
+    await waitBriefly(this.#log());
   }
 
   /** Always resolves with false: no further slot may be taken, or nothing is due, until an attempt ends. */

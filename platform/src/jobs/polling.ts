@@ -1,8 +1,10 @@
+import { waitBriefly } from '../program/grace.ts';
+
 /** A loop that looks for work until it is stopped. */
 export interface Polling {
   /** Looks for work now, or again after the current look. */
   wake(): void;
-  /** Ends the loop. Resolves when the current look has ended. */
+  /** Ends the loop. Waits briefly for the current look. */
   stop(): Promise<void>;
 }
 
@@ -47,7 +49,7 @@ export function startPolling(
     async stop() {
       isStopped = true;
       wake();
-      await ended;
+      await waitBriefly(ended);
     },
   };
 }

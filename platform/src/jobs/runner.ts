@@ -1,6 +1,5 @@
-import { setTimeout } from 'node:timers/promises';
 import type PgBoss from 'pg-boss';
-import { GRACE_MS } from '../program/grace.ts';
+import { waitBriefly } from '../program/grace.ts';
 import { type Polling, startPolling } from './polling.ts';
 
 export interface Job {
@@ -67,9 +66,8 @@ export function runQueue(
     wake: polling.wake,
     async stop() {
       isStopped = true;
-      await polling.stop();
-      await Promise.race([Promise.all(underWay), setTimeout(GRACE_MS, undefined, { ref: false })]);
-      await report();
+      await waitBriefly(polling.stop().then(() => Promise.all(underWay)));
+      await waitBriefly(report());
     },
   };
 }
