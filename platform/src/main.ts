@@ -85,16 +85,17 @@ async function serve(flags: { host: string; port: string; data?: string }): Prom
   const port = toPort('--port', flags.port);
   const { startPlatform } = await import('./server.ts');
   const { optionsFromEnv } = await import('./settings.ts');
-  const running = await startPlatform({
+  const starting = startPlatform({
     host: flags.host,
     port,
     ...optionsFromEnv(process.env),
     ...(flags.data && { database: { kind: 'directory', path: flags.data } as const }),
   });
+  closeOnSignal(starting);
+  const running = await starting;
   // The demo that started this process waits for this message. It may have ended in the meantime.
   if (process.send !== undefined) process.send({ url: running.url }, undefined, undefined, () => {});
   else print(`platform listening on ${running.url}`);
-  closeOnSignal(() => running.close());
 }
 
 interface TriggerFlags extends ActingFlags {
@@ -124,9 +125,10 @@ async function listenToEvents(flags: ListenFlags): Promise<void> {
   const { listen } = await import('./development/listen.ts');
   const as = toActingAs(flags);
   const port = toPort('--receiver-port', flags.receiverPort);
-  const listener = await listen({ as, subscribedEvents: flags.events, scope: flags.scope, port, print });
+  const starting = listen({ as, subscribedEvents: flags.events, scope: flags.scope, port, print });
+  closeOnSignal(starting);
+  const listener = await starting;
   print(`listening on ${listener.url} for ${flags.events.join(', ')}; Ctrl-C stops.`);
-  closeOnSignal(() => listener.close());
 }
 
 function toPort(flag: string, text: string): number {

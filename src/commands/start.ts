@@ -10,6 +10,7 @@ import { allocateYoung, growOnceSettled } from '../process/tune-memory.ts';
 
 /** `weir start`: the gateway, until a signal ends it. Once its files are read, it writes nothing but JSON lines. */
 export async function start({ config, ...overrides }: SettingOverrides & { config: string }): Promise<void> {
+  const closing = closeOnSignal();
   allocateYoung();
   const configuration = await readConfiguration(config, environmentWith(overrides, process.env));
   const { operations, settings } = configuration;
@@ -19,7 +20,6 @@ export async function start({ config, ...overrides }: SettingOverrides & { confi
   for (const warning of findWarnings(configuration, charged, process.env, Date.now())) {
     output.log.warn(formatProblem(warning));
   }
-  const gateway = await runGateway(configuration, output);
+  await closing(runGateway(configuration, output));
   growOnceSettled();
-  closeOnSignal(gateway.close, gateway.drain);
 }

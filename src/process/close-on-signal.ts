@@ -1,20 +1,47 @@
+import type { Awaitable } from '../domain/awaitable.ts';
+
+/** What a signal closes. */
+interface Running {
+  close(): Promise<void>;
+  /** Default: `close`. */
+  drain?(): Promise<void>;
+}
+
 /**
- * Closes once: by `close` on SIGINT or when the process that started this one is gone, by `drain` on SIGTERM and SIGHUP. A
- * second SIGTERM or SIGINT ends it at once; SIGHUP does not, because a terminal that closes may send it twice.
+ * Ends the process once at a signal, and returns a function that takes what is closed first: by `close` on SIGINT or when the process
+ * that started this one is gone, by `drain` on SIGTERM and SIGHUP. What is still starting is closed as soon as it has started, because
+ * nobody sends requests to it yet. A second SIGTERM or SIGINT ends the process at once; SIGHUP does not, because a terminal that closes
+ * may send it twice.
+ *
+ * Call it first: the kernel drops a signal without a handler if the process is the first of its container.
  */
-export function closeOnSignal(close: () => Promise<void>, drain: () => Promise<void> = close): void {
-  let isClosing = false;
-  const end = (how: () => Promise<void>): void => {
-    if (isClosing) process.exit(1);
-    isClosing = true;
-    void how().then(() => process.exit(0));
+export function closeOnSignal(): (given: Awaitable<Running>) => Promise<void> {
+  let isEnding = false;
+  let isStarted = false;
+  let starting: Promise<Running> = Promise.resolve({ close: async () => {} });
+  const end = (isTerminated: boolean): void => {
+    if (isEnding) process.exit(1);
+    isEnding = true;
+    const isDraining = isTerminated && isStarted;
+    void starting.then(
+      ({ close, drain = close }) => (isDraining ? drain() : close()).then(() => process.exit(0)),
+      // The caller reports why it did not start.
+      () => undefined,
+    );
   };
-  process.on('SIGTERM', () => end(drain));
-  process.on('SIGINT', () => end(close));
+  process.on('SIGTERM', () => end(true));
+  process.on('SIGINT', () => end(false));
   process.on('SIGHUP', () => {
-    if (!isClosing) end(drain);
+    if (!isEnding) end(true);
   });
   process.once('disconnect', () => {
-    if (!isClosing) end(close);
+    if (!isEnding) end(false);
   });
+  // The listener alone would keep a process alive that could not start.
+  process.channel?.unref();
+  return async (given) => {
+    starting = Promise.resolve(given);
+    await starting;
+    isStarted = true;
+  };
 }

@@ -28,6 +28,7 @@ export async function demo({
   log: showsLog = false,
   ...overrides
 }: SettingOverrides & { readonly traffic: boolean; readonly log?: boolean }): Promise<void> {
+  const closing = closeOnSignal();
   allocateYoung();
   const env = environmentWith(overrides, process.env);
   const { WEIR_PORT: port = '' } = env;
@@ -44,11 +45,13 @@ export async function demo({
     growOnceSettled();
     const sent = traffic ? new DemoTraffic(url) : undefined;
     platform.once('exit', endWithPlatform);
-    closeOnSignal(async () => {
-      platform.off('exit', endWithPlatform);
-      sent?.stop();
-      await gateway.close();
-      platform.kill('SIGTERM');
+    await closing({
+      async close() {
+        platform.off('exit', endWithPlatform);
+        sent?.stop();
+        await gateway.close();
+        platform.kill('SIGTERM');
+      },
     });
     print(...whatToTry(url, adminUrl, traffic, log));
   } catch (error) {
