@@ -167,13 +167,18 @@ export class Fleet {
     return unknownSince(readAtMs, this.#sharedAtMs) === null ? last : new Map();
   }
 
+  async #post(board: Board): Promise<void> {
+    const own = await this.#own();
+    // The store's own metrics and log report a Redis that does not answer.
+    const isPosted = await answered(board.post(textOf(own)).then(() => true));
+    if (isPosted) this.#sharedAtMs = this.#sources.nowMs();
+  }
+
   async #publish(board: Board): Promise<void> {
     const { signal } = this.#ended;
     while (!signal.aborted) {
-      // The store's own metrics and log report a Redis that does not answer.
-      const own = await this.#own();
-      const isPosted = await answered(board.post(textOf(own)).then(() => true));
-      if (isPosted) this.#sharedAtMs = this.#sources.nowMs();
+      // Nothing here should fail. If something does, it does not stop the requests, and the others see that this replica is silent.
+      await this.#post(board).catch(() => undefined);
       await setTimeout(pace.publishMs, undefined, { ref: false, signal }).catch(() => undefined);
     }
   }

@@ -76,7 +76,7 @@ const pulse = Type.Object({
   /** The version of Weir. A replica of an earlier version does not publish it. */
   version: Type.Optional(plainText(50)),
   /** The memory of the process, and when the first certificate of its ports ends. A replica of an earlier version does not publish them. */
-  memoryBytes: Type.Optional(amount),
+  memoryBytes: Type.Optional(nullable(amount)),
   certificateEndsMs: Type.Optional(nullable(timeMs)),
   /** The age of the oldest count that is not in the journal. A replica without one, or of an earlier version, does not publish it. */
   journalLagSeconds: Type.Optional(nullable(amount)),
@@ -129,13 +129,14 @@ export type QueueState = Immutable<Static<typeof queue>>;
 type PublishedPulse = Immutable<Static<typeof pulse>>;
 
 /** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
-export type Pulse = Omit<PublishedPulse, 'memoryBytes'> & {
+export type Pulse = PublishedPulse & {
   readonly adminUrl: string | null;
   readonly history: readonly Slices[];
   readonly clockOffsetMs: number | null;
   readonly takenAtMs: number;
   readonly operations: string;
   readonly version: string;
+  /** Null while the system does not say. */
   readonly memoryBytes: number | null;
   /** Null without certificates. */
   readonly certificateEndsMs: number | null;

@@ -120,7 +120,7 @@ export class Recorder {
       limits: metrics.limitsVersion(),
       operations: metrics.operationsVersion(),
       version,
-      memoryBytes: process.memoryUsage.rss(),
+      memoryBytes: residentBytes(),
       certificateEndsMs: ends.length === 0 ? null : Math.min(...ends),
       journalLagSeconds: metrics.journalLagSeconds() ?? null,
       changes: [...changes.latest],
@@ -148,6 +148,15 @@ export class Recorder {
     const [first = []] = this.#calls;
     const last = this.#calls.at(-1) ?? [];
     return quantileMs(minus(last, first), 0.99);
+  }
+}
+
+/** Null if it cannot be read: Linux reports it in a file, and all file descriptors may be in use. */
+function residentBytes(): number | null {
+  try {
+    return process.memoryUsage.rss();
+  } catch {
+    return null;
   }
 }
 

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -108,6 +110,7 @@ describe('an identities file in slices', () => {
 
 describe('the process', () => {
   let built: typeof import('../../../src/config/files/identities/parse-process.ts');
+  let url: string;
 
   // From source there is no process to parse in.
   beforeAll(async () => {
@@ -115,7 +118,8 @@ describe('the process', () => {
     const modules = ['parse-process', 'parse-child'].map((name) => `config/files/identities/${name}`);
     await bundle({ ...GATEWAY, output, entries: modules });
     writeFileSync(join(output, 'package.json'), '{ "type": "module" }');
-    built = (await import(pathToFileURL(join(output, `${modules[0]}.js`)).href)) as typeof built;
+    url = pathToFileURL(join(output, `${modules[0]}.js`)).href;
+    built = (await import(url)) as typeof built;
   });
 
   test('parses large files, an invalid one included', async () => {
@@ -132,4 +136,40 @@ describe('the process', () => {
       reason: { name: 'ConfigError', message: expect.stringContaining('identities.yaml:1: other') },
     });
   });
+
+  // A process that cannot be started has no id, and a signal to no id ends the gateway and its group.
+  test.each([0, 1, 2, 3, 4, 5])(
+    'with %i file descriptors left, a file is parsed or refused',
+    async (left) => {
+      const program = `
+      import { closeSync, openSync } from 'node:fs';
+      import { parseIdentitiesApart } from ${JSON.stringify(url)};
+      // Loads what a process needs to start.
+      await parseIdentitiesApart(${JSON.stringify(fileOf(3_000))}, 'identities.yaml');
+      const open = [];
+      try {
+        for (;;) open.push(openSync('/dev/null'));
+      } catch {
+        for (let count = 0; count < ${left}; count++) closeSync(open.pop());
+      }
+      const how = await parseIdentitiesApart(${JSON.stringify(fileOf(3_000))}, 'identities.yaml').then(
+        () => 'parsed',
+        ({ message }) => message,
+      );
+      setImmediate(() => console.log(how));`;
+      const file = join(mkdtempSync(join(tmpdir(), 'few-descriptors-')), 'program.mjs');
+      writeFileSync(file, program);
+      const command = ['-c', 'ulimit -n 64 && exec "$0" "$1"', process.execPath, file];
+      // A group of its own, so that a signal to it does not end this run.
+      const child = spawn('sh', command, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+      let written = '';
+      child.stdout.on('data', (chunk) => {
+        written += chunk;
+      });
+      expect(await once(child, 'close')).toEqual([0, null]);
+      expect(written).toMatch(
+        /^(parsed|the process that parses identities\.yaml (could not be run: spawn .* EMFILE|ended before it finished .*))$/m,
+      );
+    },
+  );
 });

@@ -36,9 +36,11 @@ export async function parseIdentitiesApart(text: string, file: string): Promise<
       child.once('exit', (code, signal) =>
         fail(`ended before it finished (${signal ?? `exit code ${code}`})`),
       );
-      child.send({ text, file } satisfies IdentitiesTask);
+      // There is no channel if the process could not be started. Its error follows.
+      if (child.connected) child.send({ text, file } satisfies IdentitiesTask);
     });
   } finally {
-    child.kill();
+    // Without a process id, the signal would go to this process and its whole group.
+    if (child.pid !== undefined) child.kill();
   }
 }

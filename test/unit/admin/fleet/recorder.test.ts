@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { type Pulse, readPulse, SERIES } from '../../../../src/admin/fleet/pulse.ts';
 import type { Range } from '../../../../src/admin/fleet/ranges.ts';
 import { Recorder } from '../../../../src/admin/fleet/recorder.ts';
@@ -62,6 +62,19 @@ it('attributes what was counted to the second that has ended, and nothing to mis
     totals: { requests: 12 },
   });
   expect(requestsOf(published(one))).toEqual([5, 0, 0, 7]);
+});
+
+it('its memory is unknown while no file can be opened', () => {
+  const { one } = recorder(100_000);
+  expect(published(one).memoryBytes).toBeGreaterThan(0);
+  const rss = vi.spyOn(process.memoryUsage, 'rss').mockImplementation(() => {
+    throw Object.assign(new Error('EMFILE: too many open files, uv_resident_set_memory'), { code: 'EMFILE' });
+  });
+  try {
+    expect(published(one)).toMatchObject({ name: expect.any(String), memoryBytes: null });
+  } finally {
+    rss.mockRestore();
+  }
 });
 
 it('keeps one minute', () => {
