@@ -1,18 +1,17 @@
 /** The refusals of this process that are not written yet. */
 import { randomInt } from 'node:crypto';
 import type { Payer } from '../../domain/caller.ts';
+import { BLOCKED } from '../../facts/blocks.ts';
 import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { costAtAdmission, type Denied, type RequestContext } from '../../stages/request-context.ts';
 import { DailyRoom } from './daily-room.ts';
 import type { FillQuestion } from './fills.ts';
 import { ENTRY_BYTES, HOUR_MS, hourOf, type RefusalIdentity } from './id-index.ts';
 import { type IdsByHour, PendingIds } from './pending-ids.ts';
+import { type SharedRefusal, SharedRefusals } from './shared-refusals.ts';
 
 /** Refusals and callers that wait to be written: of a flood while Redis is away. Beyond, they are only counted. */
 const MOST_REFUSALS = 50_000;
-
-/** Callers and buckets that are remembered at a time: a flood of new ones does not fill the memory. */
-const MOST_REMEMBERED = 50_000;
 
 /** Requests that are refused for the same reason share a refusal for a window of their bucket, within these bounds. */
 const LONGEST_SHARED_MS = 60_000;
@@ -52,21 +51,9 @@ export interface Pending {
   readonly unfindable: number;
 }
 
-/** What refusals for one reason share. It is used again after its end: a flood would otherwise make thousands of objects a second. */
-interface Shared {
-  readonly hashTag: string | undefined;
-  number: number;
-  limit: number;
-  untilMs: number;
-  payer: Payer | undefined;
-  /** Numbers of further callers, if there are any. */
-  callers: Map<string, number> | undefined;
-}
-
 export class RefusalLog {
   readonly #nowMs: () => number;
-  /** By operation, then by bucket, then by owner: short keys, because a flood asks for one with each request. */
-  readonly #shared = new Map<string, Map<string, Map<string, Shared>>>();
+  readonly #shared = new SharedRefusals();
   readonly #room = new DailyRoom();
   readonly #ids = new PendingIds();
   #refusals: PendingRefusal[] = [];
@@ -103,43 +90,41 @@ export class RefusalLog {
   }
 
   /** Undefined if too many wait. */
-  #sharedFor(context: RequestContext, operation: string, charged: Denied, atMs: number): Shared | undefined {
+  #sharedFor(
+    context: RequestContext,
+    operation: string,
+    charged: Denied,
+    atMs: number,
+  ): SharedRefusal | undefined {
     const payer = context.caller ?? context.publicClient;
-    const known = this.#sharedBy(operation, charged.bucket);
-    const { owner, limit, windowSeconds } = charged;
-    const hashTag = payer?.hashTag;
-    let key = owner;
-    let shared = known.get(owner);
-    if (shared !== undefined && shared.hashTag !== hashTag) {
-      // One principal has a bucket for each hash tag. Few do, and to put a key together takes long. No id has a space.
-      key = `${owner} ${hashTag}`;
-      shared = known.get(key);
-    }
+    const { bucket, owner, limit, windowSeconds } = charged;
+    // A block refuses all alike, and a range of addresses has a hash tag for each of its networks.
+    const hashTag = bucket === BLOCKED ? undefined : payer?.hashTag;
+    const shared = this.#shared.find(operation, bucket, owner, hashTag);
     if (shared !== undefined && atMs < shared.untilMs && shared.limit === limit) return shared;
     if (this.#isFull()) return undefined;
     const number = this.#nextNumber();
     const untilMs = this.#sharedUntil(atMs, windowSeconds);
     this.#refusals.push(this.#pending(context, charged, atMs, number));
-    const news = { number, limit, untilMs, payer, callers: undefined };
-    if (shared !== undefined) return Object.assign(shared, news);
-    if (known.size >= MOST_REMEMBERED) known.clear();
-    const made = { hashTag, ...news };
-    known.set(key, made);
+    const news = { number, limit, untilMs, payer };
+    if (shared !== undefined) {
+      this.#shared.removeCallers(shared);
+      return Object.assign(shared, news);
+    }
+    const made = { hashTag, ...news, callers: undefined };
+    this.#shared.add(operation, bucket, owner, made);
     return made;
   }
 
   /** Its number. Undefined if too many wait. */
-  #furtherCaller(shared: Shared, payer: Payer | undefined, atMs: number): number | undefined {
-    shared.callers ??= new Map();
-    const { number: of, callers } = shared;
+  #furtherCaller(shared: SharedRefusal, payer: Payer | undefined, atMs: number): number | undefined {
     const key = `${payer?.principal?.id} ${payer?.account ?? payer?.address}`;
-    const known = callers.get(key);
+    const known = shared.callers?.get(key);
     if (known !== undefined) return known;
     if (this.#isFull()) return undefined;
     const number = this.#nextNumber();
-    if (callers.size >= MOST_REMEMBERED) callers.clear();
-    callers.set(key, number);
-    this.#callers.push({ processTag: this.processTag, number, of, atMs, payer });
+    this.#shared.addCaller(shared, key, number);
+    this.#callers.push({ processTag: this.processTag, number, of: shared.number, atMs, payer });
     return number;
   }
 
@@ -159,7 +144,6 @@ export class RefusalLog {
   /** Takes what is to be written. Requests are only counted if this replica has written too much within a day. */
   take(): Pending {
     const nowMs = this.#nowMs();
-    this.#forget(nowMs);
     const [refusals, callers] = [this.#refusals, this.#callers];
     const ids = this.#ids.take();
     this.#refusals = [];
@@ -167,6 +151,7 @@ export class RefusalLog {
     const { written, most } = this.#room.in(hourOf(nowMs));
     // Before the room ends, refusals are shared for longer, so that it is left for ids.
     this.#isTight = written >= most / 2;
+    this.#forget(nowMs);
     this.#wasFlood = refusals.length + callers.length >= FLOOD;
     const unfindable = this.#unfindable;
     this.#unfindable = 0;
@@ -184,31 +169,21 @@ export class RefusalLog {
     this.#unfindable += unfindable + this.#ids.keep(ids);
   }
 
-  #sharedBy(operation: string, bucket: string): Map<string, Shared> {
-    const byBucket = this.#shared.get(operation) ?? new Map<string, Map<string, Shared>>();
-    if (byBucket.size === 0) this.#shared.set(operation, byBucket);
-    const known = byBucket.get(bucket) ?? new Map<string, Shared>();
-    if (known.size === 0) byBucket.set(bucket, known);
-    return known;
-  }
-
-  /** Those who were refused within the last minute are likely to be refused again. */
+  /** Those who were refused within the last minute are likely to be refused again. What an hour shares is kept until it ends. */
   #forget(nowMs: number): void {
     if (nowMs < this.#forgetMs) return;
-    this.#forgetMs = nowMs + LONGEST_SHARED_MS;
-    for (const byBucket of this.#shared.values())
-      for (const known of byBucket.values())
-        for (const [key, { untilMs }] of known) if (untilMs <= nowMs - LONGEST_SHARED_MS) known.delete(key);
+    this.#forgetMs = this.#isTight ? hourEndMs(nowMs) : nowMs + LONGEST_SHARED_MS;
+    this.#shared.forget();
   }
 
   /** Refusals of different hours share nothing, so that all of an hour ends together. */
   #sharedUntil(atMs: number, windowSeconds: number): number {
-    const hourEndMs = (hourOf(atMs) + 1) * HOUR_MS;
-    if (this.#isTight) return hourEndMs;
+    const endMs = hourEndMs(atMs);
+    if (this.#isTight) return endMs;
     const windowMs = windowSeconds === 0 ? SHORTEST_SHARED_MS : windowSeconds * 1_000;
     const isFlood = this.#wasFlood || this.#refusals.length + this.#callers.length >= FLOOD;
     const sharedMs = isFlood ? LONGEST_SHARED_MS : Math.min(LONGEST_SHARED_MS, windowMs);
-    return Math.min(atMs + sharedMs, hourEndMs);
+    return Math.min(atMs + sharedMs, endMs);
   }
 
   /** Counts bytes that were written. */
@@ -243,6 +218,10 @@ export class RefusalLog {
       limited,
     };
   }
+}
+
+function hourEndMs(atMs: number): number {
+  return (hourOf(atMs) + 1) * HOUR_MS;
 }
 
 /** Of refusals that are not written: their requests, which cannot be found. */

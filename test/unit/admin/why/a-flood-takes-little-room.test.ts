@@ -118,6 +118,91 @@ it('ten thousand callers of one Account share an explanation, and each request i
   expect(written() / 10_000).toBeLessThan(75);
 });
 
+const RANGE = '2001:db8:1::/48';
+
+/** A request of one of the networks in a blocked range, for one of the operations. */
+function blockedFrom(address: string, requestId: string, id: string): RequestContext {
+  return Object.assign(refused(address, requestId), {
+    operation: { ...LIST, id },
+    caller: undefined,
+    publicClient: { address, hashTag: address },
+    due: undefined,
+    charged: {
+      outcome: 'denied',
+      policy: '',
+      rateLimit: '',
+      owner: RANGE,
+      remaining: 0,
+      retryAfterUs: 9,
+      refusal,
+      bucket: 'blocked',
+      limit: 0,
+      windowSeconds: 0,
+    },
+  });
+}
+
+it('all networks of a blocked range share an explanation for each operation, and each is found with its own address', async () => {
+  const log = new RefusalLog(() => NOW_MS);
+  const { why } = open();
+  for (let index = 0; index < 1_000; index++) {
+    for (const operation of ['list', 'create']) {
+      const address = `2001:db8:1:${index.toString(16)}::/64`;
+      const request = blockedFrom(address, `${operation} ${index}`, operation);
+      log.requestFinished(request);
+      why.requestFinished(request);
+    }
+  }
+  expect(log.take().refusals).toHaveLength(2);
+  expect(await why.find('create 999')).toMatchObject([
+    {
+      caller: { principal: null, account: null, address: '2001:db8:1:3e7::/64' },
+      refusal: { operation: 'create', bucket: 'blocked', owner: RANGE, address: '2001:db8:1:0::/64' },
+    },
+  ]);
+});
+
+const refusedFor = (operation: string, account: string) =>
+  Object.assign(refused(account, 'r'), { operation: { ...LIST, id: operation } });
+
+it('a flood over many operations has the oldest reasons forgotten, and none that still refuses', () => {
+  const log = new RefusalLog(() => NOW_MS);
+  // Refusals are shared until the hour ends.
+  log.written(127 * 1_048_576);
+  log.take();
+  const explained: string[] = [];
+  const take = () => {
+    for (const { owner } of log.take().refusals) if (!owner.startsWith('other')) explained.push(owner);
+  };
+  log.requestFinished(refusedFor('list', 'once'));
+  for (let index = 0; index < 150_000; index++) {
+    if (index % 10_000 === 0) {
+      take();
+      log.requestFinished(refusedFor('list', 'always'));
+    }
+    log.requestFinished(refusedFor(`operation ${index % 40}`, `other ${index}`));
+  }
+  log.requestFinished(refusedFor('list', 'once'));
+  take();
+  expect(explained).toEqual(['once', 'always', 'once']);
+});
+
+it('a flood of further callers has no reason forgotten that still refuses', () => {
+  const log = new RefusalLog(() => NOW_MS);
+  log.written(127 * 1_048_576);
+  log.take();
+  let explained = 0;
+  for (let index = 0; index < 200_000; index++) {
+    if (index % 10_000 === 0) {
+      explained += log.take().refusals.length;
+      log.requestFinished(refused('acct_of_few', 'r'));
+    }
+    log.requestFinished(refused(`acct_${index % 8}`, 'r', `svc_${index % 100_000}`));
+  }
+  explained += log.take().refusals.length;
+  expect(explained).toBe(9);
+});
+
 it('in a flood of a thousand Accounts with a window of 5 s each, explanations are shared for a minute, and say so', async () => {
   let nowMs = NOW_MS;
   const why = openOn(
