@@ -48,6 +48,11 @@ export class LongRange {
     this.#turn(this.#slotOf(second + 1));
   }
 
+  /** Goes on at an earlier second, because the clock was set back. */
+  setBack(second: number): void {
+    this.#slot = this.#slotOf(second);
+  }
+
   /** @param aheadMs how far the clock of the seconds is ahead of the clock of Redis */
   slices(aheadMs: number): Slices {
     const endMs = this.#slot * this.#stepSeconds * 1_000 - aheadMs;

@@ -87,9 +87,13 @@ export class Recorder {
     clearTimeout(this.#timer);
   }
 
-  /** Attributes what was counted since the last sample to the second that has ended, and none to any that were missed. */
+  /**
+   * Attributes what was counted since the last sample to the second that has ended, and none to any that were missed. If the clock was set
+   * back, earlier seconds keep their distance to now.
+   */
   sample(nowMs: number): void {
     const ended = Math.floor(nowMs / SECOND_MS) - 1;
+    if (ended < this.#second - 1) this.#setBack(ended - 1);
     const missed = ended - this.#second - 1;
     if (missed < 0) return;
     const totals = this.#sources.metrics.requestTotals();
@@ -101,6 +105,11 @@ export class Recorder {
     this.#calls = [...this.#calls, this.#sources.metrics.storeTotals().calls].slice(-STORE_SECONDS - 1);
     this.#totals = totals;
     this.#second = ended;
+  }
+
+  #setBack(second: number): void {
+    this.#second = second;
+    for (const range of this.#history) range.setBack(second + 1);
   }
 
   /** As of the last sample, except for the totals. */

@@ -64,6 +64,36 @@ it('attributes what was counted to the second that has ended, and nothing to mis
   expect(requestsOf(published(one))).toEqual([5, 0, 0, 7]);
 });
 
+it('a clock that was set back is followed at once, and what was counted keeps its distance to now', () => {
+  const { counted, one } = recorder(1_000_000);
+  const passSeconds = (from: number, to: number) => {
+    for (let second = from; second <= to; second++) {
+      counted.requests += 2;
+      one.sample(second * 1_000);
+    }
+  };
+  passSeconds(1_001, 1_100);
+  passSeconds(501, 530);
+  counted.requests += 5;
+  one.sample(531_000);
+  const pulse = published(one);
+  expect(pulse.second).toBe(530);
+  expect(requestsOf(pulse)).toEqual([...Array.from({ length: 59 }, () => 2), 5]);
+  const [tenMinutes] = pulse.history;
+  expect(tenMinutes?.slot).toBe(52);
+  expect(tenMinutes?.slices.map(({ counts }) => counts[0])).toEqual(Array.from({ length: 13 }, () => 20));
+});
+
+it('a second that a clock repeats is added to the next one', () => {
+  const { counted, one } = recorder(100_000);
+  for (const nowMs of [101_000, 102_000, 101_900, 102_500, 103_000]) {
+    counted.requests += 1;
+    one.sample(nowMs);
+  }
+  expect(published(one).second).toBe(102);
+  expect(requestsOf(published(one))).toEqual([1, 1, 3]);
+});
+
 it('its memory is unknown while no file can be opened', () => {
   const { one } = recorder(100_000);
   expect(published(one).memoryBytes).toBeGreaterThan(0);
