@@ -86,7 +86,7 @@ class FileWatch<T> {
   /** Never rejects. Failures are reported through `onProblems`; the files are loaded again after their next change. */
   async #poll(): Promise<void> {
     try {
-      const now = await fingerprint(this.#watched.files(), this.#watched.stateOf ?? stateOf);
+      const now = await fingerprint(this.#watched);
       const isSteady = now === this.#seen;
       this.#seen = now;
       if (this.#isClosed || !isSteady || now === this.#loaded) return;
@@ -113,12 +113,18 @@ function problemsOf(error: unknown): readonly Problem[] {
   return [{ source: 'configuration', path: '', message: `could not be reloaded: ${String(error)}` }];
 }
 
-/** Changes whenever one of the files changes. */
-async function fingerprint(
-  files: readonly string[],
-  state: (file: string) => Promise<string>,
-): Promise<string> {
-  const states = await Promise.all(files.map(state));
+/**
+ * Changes whenever one of the files changes, and when it becomes unknown or known which files there are: a folder that cannot be read is
+ * reported once, and read again as soon as it can be.
+ */
+async function fingerprint(watched: Pick<Watched<unknown>, 'files' | 'stateOf'>): Promise<string> {
+  let files: readonly string[];
+  try {
+    files = watched.files();
+  } catch (error) {
+    return `unknown: ${String(error)}`;
+  }
+  const states = await Promise.all(files.map(watched.stateOf ?? stateOf));
   return states.join('\n');
 }
 

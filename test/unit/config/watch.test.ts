@@ -131,6 +131,32 @@ describe('a watched file', () => {
     ]);
   });
 
+  test('in a folder that cannot be read for a while is reported once, and in force again afterwards', async () => {
+    const file = join(folder, 'f');
+    writeFileSync(file, 'one');
+    let isUnreadable = false;
+    const files = () => {
+      if (isUnreadable) throw new Error('EMFILE: too many open files, scandir');
+      return [file];
+    };
+    const events: string[] = [];
+    watch = watchFiles<string>({
+      current: 'one',
+      files,
+      load: () => readFileSync(files()[0] ?? '', 'utf8'),
+      onLoad: (text) => events.push(`loaded ${text}`),
+      onProblems: (problems) => events.push(`refused ${problems.map(formatProblem)}`),
+      intervalMs: 3_600_000,
+    });
+    for (const unreadable of [false, true, false, true, false]) {
+      isUnreadable = unreadable;
+      for (let count = 0; count < 4; count++) await watch.poll();
+    }
+    const refused =
+      'refused configuration: could not be reloaded: Error: EMFILE: too many open files, scandir';
+    expect(events).toEqual([refused, 'loaded one', refused, 'loaded one']);
+  });
+
   test('is not looked at again once it was closed during a look', async () => {
     const file = join(folder, 'f');
     writeFileSync(file, 'one');
