@@ -53,6 +53,7 @@ export function followLimitsAndCosts(
       load: () => files.limits.load(),
       onLoad(changed) {
         change('limits', { ...inForce, limits: changed }, () => {
+          files.limits.take(changed);
           receiver.limits(changed);
           reports.inForce(inForce.limits, changed);
         });

@@ -30,7 +30,8 @@ export class LimitsFiles {
   readonly #overrides: readonly string[];
   readonly #source: FileSource;
   #cache: ReadonlyMap<string, CachedFile> = new Map();
-  #last: { readonly sources: readonly Source[]; readonly limits: Limits } | undefined;
+  #last: Loaded | undefined;
+  #inForce: Loaded | undefined;
 
   /** `overrides` lists files, and folders in which every YAML and JSON file is read. */
   constructor(main: string, overrides: readonly string[], source = new FileSource()) {
@@ -75,7 +76,13 @@ export class LimitsFiles {
     if (this.#last !== undefined && isSame(this.#last.sources, sources)) return this.#last.limits;
     const limits = await merged(sources);
     this.#last = { sources, limits };
+    this.#inForce ??= this.#last;
     return limits;
+  }
+
+  /** Takes what was loaded last as the limits in force, as the first ones are. Until then, those before are. */
+  take(limits: Limits): void {
+    if (this.#last?.limits === limits) this.#inForce = this.#last;
   }
 
   /** Whether the limits file has nothing but white space and comments, so that Weir's defaults apply. */
@@ -89,11 +96,11 @@ export class LimitsFiles {
   }
 
   /**
-   * Where the limit of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of its row, the limit of a
+   * Where the limit in force of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of its row, the limit of a
    * plan, or the override of this owner. The line is left out while the file is another than the one in force. Undefined where nothing is written.
    */
   async writtenAt({ source, name, owner, plan }: SourcedLimit): Promise<string | undefined> {
-    const { sources = [], limits } = this.#last ?? {};
+    const { sources = [], limits } = this.#inForce ?? {};
     const row = limits && rowNamed(limits, name);
     if (row === undefined || source === 'live') return undefined;
     if (source === 'default' && limits?.unwritten.includes(name)) return undefined;
@@ -165,6 +172,12 @@ function namedIn(limits: Limits | undefined): Named {
 /** The overrides of one file. The limits file comes first. */
 interface Source extends CachedFile {
   readonly file: string;
+}
+
+/** Valid files, and what they set. */
+interface Loaded {
+  readonly sources: readonly Source[];
+  readonly limits: Limits;
 }
 
 function isSame(a: readonly Source[], b: readonly Source[]): boolean {

@@ -147,6 +147,30 @@ describe('files of overrides', () => {
     expect(files.version).toBe(second);
   });
 
+  test('that were loaded but not taken name no line of the limits in force', async () => {
+    const placeOf = (source: 'default' | 'override') =>
+      files.writtenAt({ source, name: 'account-read', owner: 'b', plan: undefined });
+    write('limits.yaml', 'defaults:\n  account-read: 7');
+    write('more/1.yaml', 'accounts:\n  b: { account-read: 8 }');
+    const files = new LimitsFiles(main(), [more()]);
+    await files.load();
+    expect([await placeOf('default'), await placeOf('override')]).toEqual([
+      `${main()}:2`,
+      `${join(more(), '1.yaml')}:2`,
+    ]);
+    write('limits.yaml', '# lower\n\ndefaults:\n  account-read: 1');
+    rmSync(join(more(), '1.yaml'));
+    write('more/2.yaml', 'accounts:\n\n  b: { account-read: 2 }');
+    const refused = await files.load();
+    expect([await placeOf('default'), await placeOf('override')]).toEqual([main(), join(more(), '1.yaml')]);
+    expect(await files.load()).toBe(refused);
+    files.take(refused);
+    expect([await placeOf('default'), await placeOf('override')]).toEqual([
+      `${main()}:4`,
+      `${join(more(), '2.yaml')}:3`,
+    ]);
+  });
+
   test('that have not changed return the same limits object', async () => {
     write('limits.yaml', '');
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
