@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { setTimeout } from 'node:timers/promises';
 import type { RecordedChange } from '../../admin/history/change.ts';
-import { ChangeHistory } from '../../admin/history/change-history.ts';
+import { ChangeHistory, KEPT_MS } from '../../admin/history/change-history.ts';
 import { ReplicaWatch } from '../../admin/history/replica-watch.ts';
 import { version } from '../../config/package.ts';
+import { pace } from '../../domain/pace.ts';
 import { counted, shownTime } from '../../domain/shown.ts';
 import type { Metrics } from '../../observe/metrics/metrics.ts';
 import type { Reported } from './reported.ts';
@@ -29,6 +31,7 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) 
   const addNoticed: Add = (kind, text, more) => addWith(kind, text, { noticedBy: instance, ...more });
   const watch =
     shared && new ReplicaWatch(shared.openBoard('present', instance), { instance, name, history, nowMs });
+  const ended = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   return {
     history,
@@ -36,7 +39,12 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) 
     joined() {
       const files = { limits: metrics.limitsVersion(), operations: metrics.operationsVersion() };
       const text = `version ${version}, limits ${short(files.limits)}, operations ${short(files.operations)}`;
-      void addDeploy(history, files, addNoticed).then(() => add('replica.joined', text));
+      const start = { instance, atMs: nowMs() };
+      const notice = () => addDeploy(history, files, start, addNoticed);
+      void notice().then((isNoticed) => {
+        add('replica.joined', text);
+        if (!isNoticed) void tryAgain(notice, ended.signal);
+      });
       void watch?.run();
       const look = () => void addEnding(history, tls.ends, addNoticed);
       timer = setInterval(look, CERTIFICATES_MS).unref();
@@ -48,6 +56,7 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) 
     async close() {
       if (timer !== undefined) add('replica.left', `version ${version}`);
       clearInterval(timer);
+      ended.abort();
       await history.close();
       await watch?.close();
     },
@@ -63,22 +72,40 @@ function short(sha: string): string {
 
 type Files = 'limits' | 'operations';
 
-/** Adds a change of the version or of files, unless it is listed: the last replica that joined had others. */
+/**
+ * Adds a change of the version or of files, unless it is listed: the last replica that joined before this one had others. Returns false
+ * while the history cannot be read.
+ */
 async function addDeploy(
   history: ChangeHistory,
   files: Readonly<Record<Files, string>>,
+  { instance, atMs }: Pick<RecordedChange, 'instance' | 'atMs'>,
   add: Add,
-): Promise<void> {
-  const { changes } = await history.read();
-  const last = changes.findIndex(({ kind }) => kind === 'replica.joined');
+): Promise<boolean> {
+  const { changes, isWhole } = await history.read();
+  if (!isWhole) return false;
+  const last = changes.findIndex(
+    (one) => one.kind === 'replica.joined' && one.instance !== instance && one.atMs <= atMs,
+  );
   const [, before, limits, operations] = JOINED.exec(changes[last]?.text ?? '') ?? [];
   if (before !== undefined && before !== version)
-    add('version.changed', `${before} → ${version}`, { subject: 'weir' });
+    add('version.changed', `${before} → ${version}`, { subject: 'weir', atMs });
   const since = new Set(changes.slice(0, Math.max(0, last)).map(({ kind }) => kind));
   for (const [name, sha] of Object.entries({ limits, operations }) as [Files, string | undefined][]) {
     const kind = `${name}.changed`;
     if (sha === undefined || sha === short(files[name]) || since.has(kind)) continue;
-    add(kind, `${name} ${sha} → ${short(files[name])}, by a restart`, { subject: name });
+    add(kind, `${name} ${sha} → ${short(files[name])}, by a restart`, { subject: name, atMs });
+  }
+  return true;
+}
+
+/** Repeats an attempt until it succeeds, for as long as changes are kept. */
+async function tryAgain(attempt: () => Promise<boolean>, signal: AbortSignal): Promise<void> {
+  const endMs = performance.now() + KEPT_MS;
+  for (let isDone = false; !isDone && performance.now() < endMs; ) {
+    await setTimeout(pace.triesMs, undefined, { ref: false, signal }).catch(() => undefined);
+    if (signal.aborted) return;
+    isDone = await attempt();
   }
 }
 

@@ -1,0 +1,86 @@
+import { expect, it, onTestFinished } from 'vitest';
+import type { RecordedChange } from '../../../../src/admin/history/change.ts';
+import { version } from '../../../../src/config/package.ts';
+import type { Reported } from '../../../../src/process/parts/reported.ts';
+import { runHistory } from '../../../../src/process/parts/run-history.ts';
+import type { MessageRecord, RecordedMessage } from '../../../../src/store/shared-store.ts';
+
+const OLDER: RecordedChange = {
+  atMs: Date.now() - 60_000,
+  kind: 'replica.joined',
+  subject: 'older',
+  text: 'version 0.0.1, limits aaaaaaaa, operations bbbbbbbb',
+  by: null,
+  why: null,
+  replica: 'older',
+  instance: 'older',
+};
+
+/** The history of a new replica. Its record is in `recorded`, and can be read when `isReadable` says so. */
+function historyOn(recorded: RecordedChange[], isReadable: () => boolean) {
+  let reads = 0;
+  const record = {
+    async read() {
+      reads += 1;
+      if (!isReadable()) throw new Error('Redis is away');
+      return recorded.map((one) => JSON.stringify(one));
+    },
+    async publish(messages: readonly RecordedMessage[]) {
+      recorded.push(...messages.map(({ text }) => JSON.parse(text) as RecordedChange));
+      return { received: 1, notPublished: undefined };
+    },
+  } as unknown as MessageRecord;
+  const board = {
+    post: async () => {},
+    read: async () => ({ texts: new Map(), leftOut: 0 }),
+    async close() {},
+  };
+  const store = {
+    withRecord: async <T>(_: string, use: (of: MessageRecord) => Promise<T>) => use(record),
+    openBoard: () => board,
+  };
+  const history = runHistory({
+    sharing: { store },
+    clock: { nowMs: () => Date.now() },
+    changes: {},
+    metrics: {
+      limitsVersion: () => 'cccccccccccc',
+      operationsVersion: () => 'bbbbbbbbbbbb',
+      requestTotals: () => ({ degraded: 0, failed: 0 }),
+    },
+    tls: { ends: new Map() },
+  } as unknown as Reported);
+  onTestFinished(() => history.close());
+  return { history, reads: () => reads };
+}
+
+const kindsOf = (recorded: readonly RecordedChange[]) => recorded.map(({ kind }) => kind).sort();
+
+it('a deploy while Redis is away is listed when it is back, at the time of the deploy', async () => {
+  const recorded = [OLDER];
+  let isAway = true;
+  const { history, reads } = historyOn(recorded, () => !isAway);
+  history.joined();
+  const joinedMs = Date.now();
+  await expect.poll(() => kindsOf(recorded)).toEqual(['replica.joined', 'replica.joined']);
+  await expect.poll(reads).toBeGreaterThan(2);
+  // A replica of this version that joined later.
+  recorded.push({
+    ...OLDER,
+    atMs: Date.now() + 1,
+    text: `version ${version}, limits cccccccc, operations bbbbbbbb`,
+    instance: 'later',
+  });
+  isAway = false;
+  await expect.poll(() => kindsOf(recorded)).toContain('version.changed');
+  await expect.poll(() => kindsOf(recorded)).toContain('limits.changed');
+  expect(recorded).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ kind: 'version.changed', text: `0.0.1 → ${version}` }),
+      expect.objectContaining({ kind: 'limits.changed', text: 'limits aaaaaaaa → cccccccc, by a restart' }),
+    ]),
+  );
+  const changed = recorded.filter(({ kind }) => kind === 'version.changed');
+  expect(changed).toHaveLength(1);
+  expect(changed[0]?.atMs).toBeLessThanOrEqual(joinedMs);
+});
