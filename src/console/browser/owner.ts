@@ -155,12 +155,20 @@ function bucketCards() {
   return {
     node,
     show(buckets: Usage['buckets']): void {
+      const present = new Set<string>();
       for (const bucket of buckets) {
         const key = `${bucket.bucket} ${bucket.owner} ${bucket.shadow}`;
+        present.add(key);
         const card = shown.get(key) ?? bucketCard(bucket);
         if (!shown.has(key)) node.append(card.node);
         shown.set(key, card);
         card.update(bucket);
+      }
+      // A reload may have removed a limit, or moved an Account to another Organization.
+      for (const [key, card] of shown) {
+        if (present.has(key)) continue;
+        card.node.remove();
+        shown.delete(key);
       }
     },
   };

@@ -1,6 +1,9 @@
+import { writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
 import { expect, it } from 'vitest';
 import { contrast } from '../../fixtures/chromium.ts';
+import { LIMITS, WINDOW_SECONDS } from '../../fixtures/configuration.ts';
 import type { TestGateway } from '../../fixtures/gateway.ts';
 import { uniqueRedisStore } from '../../fixtures/redis-url.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
@@ -71,6 +74,21 @@ it('shows how many requests of an Account each replica has in flight', async () 
   ended.abort();
   expect((await sent).status).toBe(200);
   await expect.poll(() => bucket.textContent(), SOON).toContain('0 in flight');
+});
+
+it('shows no limit that a reload has removed, and none of the Organization that an Account has left', async () => {
+  const gateway = await start({ limits: { limits: { reports: { per: 'account', concurrent: 2 } } } });
+  const { page } = await open(gateway, { path: '/#/account/acct_1' });
+  const organization = page.locator('[data-bucket=organization-read] .id');
+  await expect.poll(() => page.locator('[data-bucket=reports]').count(), SOON).toBe(1);
+  await expect.poll(() => organization.allTextContents(), SOON).toEqual(['org_1']);
+  const write = (name: string, content: object) =>
+    writeFile(join(dirname(gateway.settingsFile), name), JSON.stringify(content));
+  await write('limits.yaml', { windowSeconds: WINDOW_SECONDS, defaults: LIMITS });
+  await write('identities.yaml', { accounts: { acct_1: { organization: 'org_2' } } });
+  await expect.poll(() => page.locator('[data-bucket=reports]').count(), SOON).toBe(0);
+  await expect.poll(() => organization.allTextContents(), SOON).toEqual(['org_2']);
+  expect(await page.locator('[data-bucket=account-read] .id').allTextContents()).toEqual(['acct_1']);
 });
 
 it('shows whose requests wait for the upstream, since when, and who has its places', async () => {
