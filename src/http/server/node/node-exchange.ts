@@ -73,7 +73,9 @@ export class NodeExchange extends Exchange {
   }
 
   get needsDrain(): boolean {
-    return this.#turn.response.writableNeedDrain;
+    const { response, connection } = this.#turn;
+    // After an upgrade, nothing resets the response's own flag when the socket has been drained.
+    return response.writableNeedDrain && connection.socket.writableNeedDrain;
   }
 
   readBody(maxBytes: number): Readable {

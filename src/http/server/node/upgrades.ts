@@ -16,6 +16,10 @@ export function serveUpgrades(connections: ClientConnections, serve: Serve): voi
       response.shouldKeepAlive = false;
       response.assignSocket(socket);
       new NodeTurn(connection, request, response);
+      // Node's server no longer passes this on.
+      const onDrain = () => response.emit('drain');
+      socket.on('drain', onDrain);
+      response.once('close', () => socket.off('drain', onDrain));
       response.once('finish', () => {
         // As Node ends other responses: the request has ended, and its connection may take a second longer.
         response.detachSocket(socket);
