@@ -72,10 +72,12 @@ export class ClientConnections {
       if (turn?.hasBegun === false && !turn.isTunnel) turn.makeLast();
   }
 
-  /** Closes connections on which nothing is served. */
+  /** Closes connections on which nothing is served. One that has its last response is closed once the client has read it. */
   closeIdle(): void {
     for (const { socket } of this.#handshakes.values()) socket.destroy();
-    for (const { reader, socket } of this.#open.values()) if (reader?.isIdle === true) socket.destroy();
+    for (const { reader, socket, isClosing } of this.#open.values()) {
+      if (reader?.isIdle === true && !isClosing) socket.destroy();
+    }
   }
 
   closeAll(): void {

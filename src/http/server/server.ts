@@ -4,7 +4,7 @@ import Fastify, { type FastifyInstance, type FastifyServerOptions, type RawServe
 import type { HeadLimits } from '../message/head/read-fields.ts';
 import { ClientConnections, type ConnectionLimit } from './client-connections.ts';
 import { ClientRequest } from './node/client-request.ts';
-import { answerHalfClosed } from './node/internals.ts';
+import { answerHalfClosed, keepIdleConnections } from './node/internals.ts';
 import { turnOf } from './node/node-exchange.ts';
 import { ParserFeeds, type Serve } from './node/request-feed.ts';
 import type { StallLimits } from './stalls.ts';
@@ -102,6 +102,8 @@ export function openServer({ limits, limit, unread, tls }: ServerRole, route: Se
   // Node would drop further fields although its parser still uses them for framing; `inspect` enforces our own limit.
   server.maxHeadersCount = 0;
   answerHalfClosed(server);
+  // `closeIdle` closes them.
+  keepIdleConnections(server);
   return new ClientConnections(server, limits, limit, new ParserFeeds(server, serving(route, unread)));
 }
 

@@ -33,3 +33,11 @@ export function sentWhileWaiting({ _handle, _parent, writableLength }: ServedSoc
 export function answerHalfClosed(server: Server): void {
   Object.assign(server, { httpAllowHalfOpen: true });
 }
+
+/**
+ * Keeps connections open when a server closes. Node would close idle ones then, and with them those whose last response has ended, but
+ * waits for a client that reads slowly.
+ */
+export function keepIdleConnections(server: Server): void {
+  server.closeIdleConnections = () => {};
+}

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import type { Socket } from 'node:net';
+import { setImmediate } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Exchange } from '../../../../src/http/exchange.ts';
+import { FieldLines } from '../../../../src/http/message/head/field-lines.ts';
+import { NodeExchange, turnOf } from '../../../../src/http/server/node/node-exchange.ts';
+import { closeWithin, createServer, type ListenSettings } from '../../../../src/http/server/server.ts';
+import { connectRaw, untilClosed } from '../../../fixtures/raw.ts';
+import { LIMITS } from '../../../fixtures/read-connection.ts';
+
+/** Longer than a test may take. */
+const GRACE_MS = 3_600_000;
+/** More than the system takes for a client that does not read. */
+const LONG_BYTES = 16 << 20;
+
+const GET = 'GET / HTTP/1.1\r\nHost: weir\r\n\r\n';
+
+/** A server without a gateway behind it. */
+async function start(
+  respond: (exchange: Exchange) => void,
+  reader: 'edge' | 'node',
+  limits: Partial<ListenSettings> = {},
+) {
+  const server = createServer({ ...LIMITS, ...limits }, { baseUrl: 'http://weir', lines: '' });
+  const { app, connections } = server;
+  app.all('/', (request, reply) => {
+    reply.hijack();
+    respond(new NodeExchange(turnOf(request.raw)));
+  });
+  if (reader === 'edge') connections.onExchange = respond;
+  const url = await app.listen({ host: '127.0.0.1', port: 0 });
+  onTestFinished(() => closeWithin(server, 0));
+  return { ...server, url, close: () => closeWithin(server, GRACE_MS) };
+}
+
+/** Both ends of a new connection. */
+async function open({ url, connections }: Awaited<ReturnType<typeof start>>) {
+  const accepted = once(connections.server, 'connection') as Promise<[Socket]>;
+  const client = await connectRaw(url);
+  client.on('error', () => {});
+  onTestFinished(() => void client.destroy());
+  const [socket] = await accepted;
+  return { client, socket };
+}
+
+function end(exchange: Exchange, length: number): void {
+  exchange.dropBody();
+  exchange.begin(200, FieldLines.of(['Content-Length', `${length}`]));
+  exchange.endWith({ text: 'x'.repeat(length), encoding: 'latin1' });
+}
+
+describe('a server that closes', () => {
+  it.each([
+    ['edge', GET],
+    ['node', GET.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')],
+    ['node', GET.replace('1.1', '1.0')],
+    [
+      'node',
+      GET.replace('GET', 'POST').replace('\r\n\r\n', '\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'),
+    ],
+  ] as const)('sends the rest of a response to a client that reads late: %s, %j', async (reader, request) => {
+    let isResponding = false;
+    const server = await start((exchange) => {
+      end(exchange, LONG_BYTES);
+      isResponding = true;
+    }, reader);
+    const { client } = await open(server);
+    client.write(request);
+    await expect.poll(() => isResponding).toBe(true);
+    const closed = server.close();
+    while (server.connections.server.listening) await setImmediate();
+    const { text } = await untilClosed(client);
+    expect(text.length - text.indexOf('\r\n\r\n') - 4).toBe(LONG_BYTES);
+    await closed;
+  });
+
+  it.each(['edge', 'node'] as const)(
+    'leaves a client the time to read its last response: %s',
+    async (reader) => {
+      const server = await start((exchange) => {
+        exchange.makeLast();
+        end(exchange, 5);
+      }, reader);
+      const { client, socket } = await open(server);
+      // So that the server waits for its end, for a second at most.
+      client.allowHalfOpen = true;
+      client.resume().write(GET);
+      await once(client, 'end');
+      server.connections.closeIdle();
+      expect(socket.destroyed).toBe(false);
+    },
+  );
+});
