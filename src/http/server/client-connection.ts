@@ -27,8 +27,10 @@ export interface Turn {
 
 /** Reads the requests of a connection: the edge, or the feed of Node's parser. */
 export interface Reader {
-  /** Whether it waits for a further request. The first one may be on its way. */
+  /** Whether it waits for a further request. */
   readonly isIdle: boolean;
+  /** Whether it waits for the first request. */
+  readonly isUnused: boolean;
   /** Called about once a second. */
   check(nowMs: number): void;
 }

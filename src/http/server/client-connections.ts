@@ -72,11 +72,16 @@ export class ClientConnections {
       if (turn?.hasBegun === false && !turn.isTunnel) turn.makeLast();
   }
 
-  /** Closes connections on which nothing is served. One that has its last response is closed once the client has read it. */
+  /**
+   * Closes connections on which nothing is served. One that has its last response is closed once the client has read it. On a new one,
+   * the first request may be on its way.
+   */
   closeIdle(): void {
     for (const { socket } of this.#handshakes.values()) socket.destroy();
-    for (const { reader, socket, isClosing } of this.#open.values()) {
-      if (reader?.isIdle === true && !isClosing) socket.destroy();
+    const newFromMs = performance.now() - this.#newForMs;
+    for (const { reader, socket, isClosing, openedMs } of this.#open.values()) {
+      const isUnused = reader?.isUnused === true && openedMs <= newFromMs;
+      if ((reader?.isIdle === true || isUnused) && !isClosing) socket.destroy();
     }
   }
 

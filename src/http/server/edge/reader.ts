@@ -68,6 +68,10 @@ export class EdgeReader implements Reader {
     return !this.#isNew && this.#exchange === undefined && this.#unfinished === undefined;
   }
 
+  get isUnused(): boolean {
+    return this.#isNew && this.#unfinished === undefined;
+  }
+
   /** Closes a connection that was idle for too long. Node's server times a new one on which nothing arrives. */
   check(nowMs: number): void {
     this.#checkArriving(nowMs);
@@ -75,8 +79,7 @@ export class EdgeReader implements Reader {
     const waitedMs = nowMs - this.#waitsSinceMs;
     if (this.isIdle) {
       if (waitedMs >= this.#role.limits.keepAliveTimeoutMs) this.#socket.destroy();
-    } else if (this.#isNew && this.#unfinished === undefined && waitedMs >= this.#role.newForMs)
-      this.#handOver();
+    } else if (this.isUnused && waitedMs >= this.#role.newForMs) this.#handOver();
   }
 
   #checkArriving(nowMs: number): void {

@@ -96,9 +96,18 @@ class RequestFeed implements Reader {
     this.#socket.on('data', this.#onData);
   }
 
-  /** Whether nothing has arrived since the last response. Empty lines are no request. */
+  /** Whether nothing has arrived since the last response. */
   get isIdle(): boolean {
-    return this.#turn === undefined && !this.#head.hasBegun && this.#idleSinceMs !== undefined;
+    return this.#isWaiting && this.#idleSinceMs !== undefined;
+  }
+
+  get isUnused(): boolean {
+    return this.#isWaiting && this.#idleSinceMs === undefined;
+  }
+
+  /** Empty lines are no request. */
+  get #isWaiting(): boolean {
+    return this.#turn === undefined && !this.#head.hasBegun;
   }
 
   check(nowMs: number): void {

@@ -91,4 +91,25 @@ describe('a server that closes', () => {
       expect(socket.destroyed).toBe(false);
     },
   );
+
+  it.each(['edge', 'node'] as const)('does not wait for clients that send nothing: %s', async (reader) => {
+    const server = await start((exchange) => end(exchange, 5), reader, { keepAliveTimeoutMs: 400 });
+    const { client: silent } = await open(server);
+    const { client: empty } = await open(server);
+    empty.write('\r\n');
+    const answers = [untilClosed(silent), untilClosed(empty)];
+    await server.close();
+    for (const answer of answers) expect((await answer).text).toBe('');
+  });
+
+  it.each(['edge', 'node'] as const)('still serves a client that has just connected: %s', async (reader) => {
+    const server = await start((exchange) => end(exchange, 5), reader);
+    const { client, socket } = await open(server);
+    server.connections.closeIdle();
+    expect(socket.destroyed).toBe(false);
+    client.write(GET);
+    const closed = server.close();
+    expect((await untilClosed(client)).statuses).toEqual([200]);
+    await closed;
+  });
 });
