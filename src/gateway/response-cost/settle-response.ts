@@ -1,5 +1,5 @@
 import { type Awaitable, andThen } from '../../domain/awaitable.ts';
-import { isRefunded, type Reading } from '../../domain/settlement/settlement.ts';
+import { isRefunded, type Reading, type UnsettledReason } from '../../domain/settlement/settlement.ts';
 import { costAtAdmission, type RequestContext } from '../../stages/request-context.ts';
 import { refund, settle } from '../../stages/settle.ts';
 import type { Store } from '../../store/store.ts';
@@ -24,16 +24,26 @@ export function settleResponse(request: RequestContext, status: number, store: S
     return;
   }
   // What the response has stated until now counts.
-  const { isEnded } = responseCost;
-  return andThen(responseCost.finish(), (reading) => note(request, store, reading, isEnded));
+  const brokenBy = responseCost.isEnded ? undefined : whyUnended(request);
+  return andThen(responseCost.finish(), (reading) => note(request, store, reading, brokenBy));
+}
+
+/** To be asked at once: a client that left makes its request fail at the upstream as well. */
+function whyUnended({ upstreamError }: RequestContext): UnsettledReason {
+  return upstreamError === undefined ? 'abandoned' : 'cut';
 }
 
 /**
  * A response that did not end gives nothing back, so nobody saves points by leaving early: it costs what it has reserved, or what it has
  * stated until then if that is more.
  */
-function note(request: RequestContext, store: Store, { points, problem }: Reading, isEnded: boolean): void {
-  const reason = isEnded ? problem : request.upstreamError === undefined ? 'abandoned' : 'cut';
+function note(
+  request: RequestContext,
+  store: Store,
+  { points, problem }: Reading,
+  brokenBy: UnsettledReason | undefined,
+): void {
+  const reason = brokenBy ?? problem;
   if (points !== undefined && (reason === undefined || points > costAtAdmission(request)))
     settle(request, store, points);
   else request.unsettled = reason;

@@ -242,9 +242,11 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
 
   #fail(error: Error): void {
     const { context, exchange } = this;
-    // A body that its client broke off is no failure of the upstream.
-    if (!(error instanceof BodyError)) context.upstreamError = codeOf(error);
-    if (error instanceof UpstreamError) context.upstreamErrorDetail = error.message;
+    // Neither a body that its client broke off nor a client that has left is a failure of the upstream.
+    if (!(error instanceof BodyError || exchange.isClosed)) {
+      context.upstreamError = codeOf(error);
+      if (error instanceof UpstreamError) context.upstreamErrorDetail = error.message;
+    }
     if (exchange.hasBegun || exchange.isClosed) this.#cutShort();
     else respond(context, refusalOf(error), this.#baseUrl);
   }

@@ -1,5 +1,7 @@
 import type { ServerResponse } from 'node:http';
+import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { linesOf } from '../../fixtures/log-lines.ts';
 import { connectRaw, sendRaw } from '../../fixtures/raw.ts';
 import { type Settling, startSettling } from '../../fixtures/settling.ts';
 import { handshake, startTunnelUpstream } from '../../fixtures/tunnels.ts';
@@ -37,6 +39,26 @@ it.each([
     const known = await gateway.costOf();
     expect(known).toEqual({ cost: 4_000, ...cost });
     if (known.settled !== undefined) expect(known.settled).toBeGreaterThanOrEqual(4_000);
+  },
+);
+
+it.each([
+  ['is encoded', '/json', gzipSync(EVENT), { 'Content-Encoding': 'gzip' }],
+  ['has two meanings', '/json.json', EVENT, {}],
+])(
+  'a client that leaves early is named as the reason where the response %s',
+  async (_, path, body, fields) => {
+    const cost = 4_000;
+    const list = [
+      { method: 'POST', path: '/json', cost, settle: { json: '/usage/total_tokens' } },
+      { method: 'POST', path: '/{any}', cost, settle: { bytes: 1024 } },
+    ];
+    const gateway = await startSettling({ operations: { list } });
+    gateway.answer = (response) => response.writeHead(200, { ...EVENTS, ...fields }).write(body);
+    await leaveEarly(gateway, path);
+    expect(await gateway.costOf()).toEqual({ cost, unsettled: 'abandoned' });
+    expect(linesOf(gateway, 'request')[0]).not.toHaveProperty('upstreamError');
+    expect(await gateway.metrics()).toMatch(/^weir_unsettled_total\{reason="abandoned"\} 1$/m);
   },
 );
 
