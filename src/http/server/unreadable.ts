@@ -31,7 +31,7 @@ export function handleClientError(
 ): void {
   const { code = '', rawPacket } = error;
   // Bytes that arrive after the last request or response are dropped.
-  if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded || connection?.isClosing === true) {
+  if (code === 'HPE_CLOSED_CONNECTION' || socket.writableEnded || isPastLast(connection)) {
     if (Buffer.isBuffer(rawPacket)) countBuffer(rawPacket);
     return;
   }
@@ -46,6 +46,13 @@ export function handleClientError(
   else if (connection.isReadingAhead) connection.closeNow();
   // Between requests or within a header there is no request to respond to.
   else refuseUnread(connection, answer, refusalOf(code));
+}
+
+/** Whether nothing more of a connection is read. The last response may begin before its request has arrived whole. */
+function isPastLast(connection: ClientConnection | undefined): boolean {
+  if (connection?.isClosing !== true) return false;
+  const { turn } = connection;
+  return turn === undefined || turn.isComplete || turn.isAnswered;
 }
 
 /** An error within a request's body is the response to that request, unless it already has one. */

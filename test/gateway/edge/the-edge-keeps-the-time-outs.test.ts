@@ -94,6 +94,35 @@ it.each([
   clearInterval(drops);
 });
 
+it.each([
+  ['with a length', `Content-Length: ${LONG}`, 'd'],
+  ['in chunks', 'Transfer-Encoding: chunked', '1\r\nd\r\n'],
+])(
+  'a body %s that comes drop by drop ends after requestTimeoutMs, although its answer has begun',
+  async (_, field, drop) => {
+    let isOpen = true;
+    const upstream = await startUpstream((request, response) => {
+      request.resume();
+      response.once('close', () => {
+        isOpen = false;
+      });
+      response.write('begun');
+    });
+    const listen = { requestTimeoutMs: 1_500, bodyTimeoutMs: 1_000, headersTimeoutMs: 1_000 };
+    gateway = await startGateway({
+      upstream,
+      settings: { listen: { host: '127.0.0.1', port: 0, ...listen } },
+    });
+    const socket = await connectRaw(gateway.url);
+    const answer = untilClosed(socket);
+    socket.write(`POST /v3/things HTTP/1.1\r\n${HEAD}${field}\r\n\r\n`);
+    const drops = setInterval(() => socket.write(drop), 500);
+    expect((await answer).text).toContain('begun');
+    clearInterval(drops);
+    await expect.poll(() => isOpen).toBe(false);
+  },
+);
+
 it('a long body that does not come to its end is answered with 408 after bodyTimeoutMs', async () => {
   await start({ bodyTimeoutMs: 200 });
   const socket = await connectRaw(gateway.url);

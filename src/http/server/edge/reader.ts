@@ -84,7 +84,7 @@ export class EdgeReader implements Reader {
 
   #checkArriving(nowMs: number): void {
     const exchange = this.#exchange;
-    if (exchange === undefined || exchange.isComplete || this.#connection.isClosing) return;
+    if (exchange === undefined || exchange.isComplete || this.#isLastAnswered) return;
     if (nowMs - exchange.sinceMs >= this.#role.limits.requestTimeoutMs)
       breakTurn(this.#connection, exchange, TOO_SLOW);
   }
