@@ -22,6 +22,19 @@ const UNSAFE_VALUE = /[^\t\x20-\x7e\x80-\xff]/;
 const UNSAFE_TARGET = /[^\x21-\x7e\x80-\xff]/;
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/** No client sends as many line ends in front of a request: one or two of them are usual. */
+export const MAX_EMPTY_BYTES = 1_024;
+
+/** How many octets of line ends these bytes begin with. In front of a head, a server ignores them (RFC 9112 section 2.2). */
+export function emptyLengthOf(bytes: Buffer): number {
+  let at = 0;
+  while (bytes[at] === CARRIAGE_RETURN || bytes[at] === LINE_FEED) at++;
+  return at;
+}
+
 /** Whether a Connection field lists more options than `most`, empty ones included. */
 export function namesMoreThan(most: number, connection: string | undefined): boolean {
   if (connection === undefined) return false;

@@ -47,6 +47,33 @@ it('a connection is closed when it has been idle for keepAliveTimeoutMs, and not
   expect((await answer).statuses).toEqual([200, 200, 200, 200]);
 });
 
+it('empty lines behind a response are no request, and a request that follows them is served', async () => {
+  await start({ headersTimeoutMs: 300 });
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.write(`${GET}\r\n`);
+  await setTimeout(300);
+  socket.write('\n');
+  await setTimeout(300);
+  socket.write(GET);
+  await setTimeout(300);
+  socket.write(`\r\n${GET.replace('Host', 'Connection: close\r\nHost')}`);
+  expect((await answer).statuses).toEqual([200, 200, 200]);
+  expect(await gateway.metrics()).toContain('weir_requests_read_total{reader="edge"} 2');
+});
+
+it('more than 1 KiB of empty lines behind a response closes the connection', async () => {
+  await start({});
+  const socket = await connectRaw(gateway.url);
+  const answer = untilClosed(socket);
+  socket.write(GET);
+  for (let count = 0; count < 11; count++) {
+    await setTimeout(20);
+    socket.write('\r\n'.repeat(50));
+  }
+  expect((await answer).statuses).toEqual([200]);
+});
+
 it('a body that comes late is forwarded whole', async () => {
   await start({});
   const socket = await connectRaw(gateway.url);

@@ -44,6 +44,7 @@ const PHASES: readonly Phase[] = [
   ['a body is dripped', (socket) => drip(socket, 'a', POST), [408]],
   ['a client is idle', (socket) => socket.write(GET), [200]],
   ['a client is idle after a request that is not plain', (socket) => socket.write(NOT_PLAIN), [200]],
+  ['empty lines follow a request', (socket) => drip(socket, '\r\n', GET), [200]],
   ['empty lines follow a request that is not plain', (socket) => drip(socket, '\r\n', NOT_PLAIN), [200]],
   [
     'what follows the last request goes on',

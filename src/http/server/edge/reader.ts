@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Refusal } from '../../../domain/problems.ts';
 import type { Exchange } from '../../exchange.ts';
 import { countBuffer } from '../../message/buffer-garbage.ts';
+import { emptyLengthOf, MAX_EMPTY_BYTES } from '../../message/grammar.ts';
 import type { ClientConnection, Reader } from '../client-connection.ts';
 import type { ListenSettings } from '../server.ts';
 import { breakTurn, NOT_HTTP, TOO_SLOW } from '../unreadable.ts';
@@ -53,6 +54,8 @@ export class EdgeReader implements Reader {
   /** When it was opened, or first seen to be idle after its last response; undefined between that response and the next check. */
   #waitsSinceMs: number | undefined = performance.now();
   #isNew = true;
+  /** Since the last request. */
+  #emptyBytes = 0;
   #hasReadAhead = false;
   #hasClientEnded = false;
 
@@ -108,7 +111,7 @@ export class EdgeReader implements Reader {
     const { limits } = this.#role;
     const head = readPlainHead(bytes, limits);
     if (head === undefined || head.bodyLength > limits.maxBodyBytes) {
-      this.#handOver(bytes);
+      if (!this.#dropEmpty(bytes)) this.#handOver(bytes);
       return;
     }
     this.#hasReadAhead = false;
@@ -118,6 +121,17 @@ export class EdgeReader implements Reader {
       const timer = setTimeout(() => this.#serveArriving(head, this.#arrived()), BODY_WAIT_MS);
       this.#unfinished = { head, pieces: [bytes], length: bytes.length, timer };
     }
+  }
+
+  /** Drops empty lines behind a response: the connection stays idle. Node's server would time them as the beginning of a head. */
+  #dropEmpty(bytes: Buffer): boolean {
+    if (this.#isNew || emptyLengthOf(bytes) < bytes.length) return false;
+    if (this.#hasReadAhead) this.#connection.readAhead();
+    this.#hasReadAhead = false;
+    countBuffer(bytes);
+    this.#emptyBytes += bytes.length;
+    if (this.#emptyBytes > MAX_EMPTY_BYTES) this.#socket.destroy();
+    return true;
   }
 
   #readBody(unfinished: Unfinished, bytes: Buffer): void {
@@ -170,6 +184,7 @@ export class EdgeReader implements Reader {
   #serve(head: PlainHead, body: Buffer | ArrivingBody, brokenBy?: Refusal): void {
     this.#stopWaiting();
     this.#isNew = false;
+    this.#emptyBytes = 0;
     const exchange = new EdgeExchange(this.#connection, head, body, this);
     this.#exchange = exchange;
     this.#connection.turn = exchange;

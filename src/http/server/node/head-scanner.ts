@@ -1,12 +1,10 @@
+import { emptyLengthOf, MAX_EMPTY_BYTES } from '../../message/grammar.ts';
+
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const LINE_FEED = 0x0a;
-const CARRIAGE_RETURN = 0x0d;
 
 /** Longer than any version: ` HTTP/1.1`. */
 const VERSION_LENGTH = 10;
-
-/** No client sends as many line ends in front of a request: one or two of them are usual. */
-const MAX_EMPTY_BYTES = 1_024;
 
 /**
  * Finds where the head of a request ends, in bytes that arrive in any number of pieces. Looks at each byte a fixed number of times. Ends
@@ -48,15 +46,12 @@ export class HeadScanner {
     return / (?:RTSP|ICE)\/\d\.\d\r?$/.test(this.#line);
   }
 
-  /** The number of line ends in front of a head, which a server ignores (RFC 9112 section 2.2). */
+  /** How many of the next bytes are line ends in front of the head. */
   emptyLinesIn(bytes: Buffer): number {
     if (this.#hasBegun) return 0;
-    let at = 0;
-    while (!this.isFlooded && (bytes[at] === CARRIAGE_RETURN || bytes[at] === LINE_FEED)) {
-      at++;
-      this.#emptyBytes++;
-    }
-    return at;
+    const length = emptyLengthOf(bytes);
+    this.#emptyBytes += length;
+    return length;
   }
 
   /**
