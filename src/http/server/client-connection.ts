@@ -8,8 +8,10 @@ import { TOO_SLOW } from './unreadable.ts';
 export interface Turn {
   /** Whether the whole request has arrived. */
   readonly isComplete: boolean;
-  /** Whether it asks for a tunnel, whose sides may end one after the other. */
+  /** Whether it asks for a tunnel. */
   readonly isTunnel: boolean;
+  /** Whether it has become a tunnel, whose sides may end one after the other. */
+  readonly hasSwitched: boolean;
   /** Whether the rest of its body is being read. */
   readonly isAwaited: boolean;
   /** Whether the response has been sent; the rest of the body may still arrive. */
@@ -136,7 +138,7 @@ export class ClientConnection {
   readonly #onClientEnd = (): void => {
     const { turn } = this;
     if (turn === undefined || turn.isAnswered) return;
-    const mayWait = this.#limits.halfClose === 'serve' || !turn.isComplete || turn.isTunnel;
+    const mayWait = this.#limits.halfClose === 'serve' || !turn.isComplete || turn.hasSwitched;
     const isServed = turn.isEnded || (mayWait && !turn.hasBegun);
     if (!isServed) turn.abort();
     else this.socket.setKeepAlive(true, PROBE_MS);

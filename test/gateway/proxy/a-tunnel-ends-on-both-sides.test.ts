@@ -161,7 +161,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
   });
 
   it('a client that ended before its handshake was answered closes both sides, which is not an idle tunnel', async () => {
-    const { gateway } = await start(listen(), { tunnelIdleTimeoutMs: PAUSE_MS });
+    const { gateway } = await start({ ...listen(), halfClose: 'serve' }, { tunnelIdleTimeoutMs: PAUSE_MS });
     const client = await connectRaw(gateway.url);
     client.on('error', () => {});
     client.allowHalfOpen = true;

@@ -25,6 +25,7 @@ interface Answering {
 export class EdgeExchange extends Exchange implements Turn {
   readonly reader = 'edge';
   readonly isTunnel = false;
+  readonly hasSwitched = false;
   /** When it began to be served. */
   readonly sinceMs = performance.now();
   isAnswered = false;

@@ -151,6 +151,7 @@ export class NodeExchange extends Exchange {
     const { connection } = this.#turn;
     const { socket } = connection;
     this.status = 101;
+    this.#turn.hasSwitched = true;
     socket.write(`${statusLine(101)}${lines.text}\r\n`, 'latin1');
     socket.setTimeout(0);
     socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);

@@ -15,6 +15,7 @@ export class NodeTurn implements Turn {
   isAnswered = false;
   /** The whole response has been given, and is sent at the end of this turn of the event loop. */
   isGiven = false;
+  hasSwitched = false;
   #isDropping = false;
 
   constructor(connection: ClientConnection, request: ClientRequest, response: ServerResponse) {
