@@ -211,6 +211,40 @@ it('a request that was free spends what its operation costs in another document'
   expect(result.buckets).toMatchObject([{ bucket: 'address-read', id: '203.0.113.9', points: 3 }]);
 });
 
+it('refusals of what has no cost are uncharged, and blocked requests with a cost are named as refused elsewhere', async () => {
+  const blocked = { outcome: 'denied', status: 429, bucket: 'blocked', limit: 0, windowSeconds: 0 };
+  const address = { account: undefined, principal: undefined, address: '203.0.113.9' };
+  const without = { kind: undefined, cost: undefined, operation: undefined };
+  const text = logText([
+    { atMs: 0, more: { ...blocked, ...address, ...without } },
+    { atMs: 1, more: { ...blocked, ...address, ...without, path: undefined } },
+    { atMs: 2, more: { ...blocked, ...address, ...without, method: 'OPTIONS' } },
+    { atMs: 3, more: { ...blocked, ...address, operation: 'listFree', cost: 0 } },
+    { atMs: 4, more: { ...blocked, ...address, operation: 'usage', cost: 0, bucket: 'usage' } },
+    { atMs: 5, more: { ...blocked, ...address } },
+    { atMs: 6, more: { ...blocked, ...address, public: true } },
+    { atMs: 7, more: blocked },
+  ]);
+  const operations = JSON.stringify({
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': { get: { responses: { 200: { description: 'ok' } } } } },
+  });
+  const files = await writeFiles({ log: text, operations });
+  const result = await replayed([files.log]);
+  expect(result).toMatchObject({ unreadable: 0, uncharged: 5, withoutAccount: 1, requests: 2 });
+  expect(result.notes.join()).toContain('refusals by what is not replayed: blocked (2)');
+  expect(await replayed([files.log], files)).toMatchObject({ unreadable: 0, uncharged: 5, requests: 1 });
+});
+
+it('a cost that no request can have is still a line that cannot be read', async () => {
+  const denied = { outcome: 'denied', status: 429, bucket: 'account-read' };
+  const { log } = await writeFiles({
+    log: logText([{ atMs: 0, more: { ...denied, cost: -1 } }, { atMs: 1 }]),
+  });
+  expect(await replayed([log])).toMatchObject({ unreadable: 1, uncharged: 0, requests: 1 });
+});
+
 it('a request that cost more than it reserved needs room for its reservation, and adds the rest above the limit', async () => {
   const requests = [
     { atMs: 0, more: { cost: 2, settled: 50 } },

@@ -45,6 +45,8 @@ function readRequest(
   if (outcome !== 'free' && outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
     return { problem: 'has no "outcome" of a request' };
   }
+  // A block refuses also what is free or matches no operation, and the limit of the usage path is not one of the API.
+  if (outcome === 'denied' && (record.cost === undefined || record.cost === 0)) return 'uncharged';
   const read = findOperation === undefined ? loggedCost(record, logged) : newCost(record, findOperation);
   return entryOf(record, read);
 }
