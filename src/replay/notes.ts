@@ -15,7 +15,7 @@ export interface Circumstances {
   readonly retries: Retries;
   readonly complete: boolean;
   /** Present if requests got another cost. */
-  readonly findOperation: OperationFinder | undefined;
+  readonly finder: OperationFinder | undefined;
   /** Whether the lines of the log have a cost. */
   readonly hasLoggedCosts: boolean;
 }
@@ -114,8 +114,8 @@ function resolutionNote({ lineCounts, replay }: Circumstances): string | undefin
   return 'The times of this log are whole seconds: requests of one second count as simultaneous, so short bursts look fuller than they were.';
 }
 
-function costNote({ findOperation, hasLoggedCosts }: Circumstances): string | undefined {
-  if (findOperation !== undefined || hasLoggedCosts) return undefined;
+function costNote({ finder, hasLoggedCosts }: Circumstances): string | undefined {
+  if (finder !== undefined || hasLoggedCosts) return undefined;
   return 'Each request costs 1 point: name an OpenAPI document with --operations, or settings with --config, for other costs.';
 }
 
@@ -184,8 +184,8 @@ function elsewhereNote({ refusedElsewhere, dropped }: Replay): string | undefine
   return `The log has refusals by what is not replayed: ${refused.join(', ')}.${effect}`;
 }
 
-function selectionNote({ replay, findOperation }: Circumstances): string | undefined {
-  if (findOperation !== undefined) return undefined;
+function selectionNote({ replay, finder }: Circumstances): string | undefined {
+  if (finder !== undefined) return undefined;
   const unclear = furtherRows(replay.limits.rows).filter(({ selection }) => {
     return selection.operations !== undefined || selection.tags !== undefined;
   });

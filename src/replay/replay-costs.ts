@@ -30,7 +30,7 @@ export async function readCosts(
   return new OperationFiles({ ...byDefault, ...operations, openapi, list: [] }, settingsFile).load();
 }
 
-/** The operation that the gateway would match a request line to. */
+/** Finds the operation that the gateway would match a request line to. */
 export function operationFinder(
   operations: readonly ListedOperation[],
   { operations: settings, upstream }: CostSettings,
@@ -42,11 +42,14 @@ export function operationFinder(
     pathProfile.case,
     pathProfile.trailingSlash,
   );
-  return (method, target) => {
-    const normalised = normalise(target, pathProfile, (folded) => table.servesSlash(method, folded));
-    if (normalised instanceof Refusal) return undefined;
-    const operation = table.find(method, normalised.path, normalised.folded);
-    const isCharged = operation !== 'free' && !(operation instanceof Refusal) && operation.cost > 0;
-    return isCharged ? operation : undefined;
+  return {
+    find(method, target) {
+      const normalised = normalise(target, pathProfile, (folded) => table.servesSlash(method, folded));
+      if (normalised instanceof Refusal) return undefined;
+      const operation = table.find(method, normalised.path, normalised.folded);
+      const isCharged = operation !== 'free' && !(operation instanceof Refusal) && operation.cost > 0;
+      return isCharged ? operation : undefined;
+    },
+    named: (id) => table.named(id),
   };
 }

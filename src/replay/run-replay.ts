@@ -11,7 +11,7 @@ import { type GivenPlan, unmatchedOf, unmatchedPlans } from './unmatched.ts';
 export async function runReplay(
   run: ReadLogOptions & {
     readonly hasLoggedCosts: boolean;
-    readonly findOperation: OperationFinder | undefined;
+    readonly finder: OperationFinder | undefined;
     readonly limits: Limits;
     /** The plans that the limits have for this replay alone. Default: none. */
     readonly plans?: readonly GivenPlan[];
@@ -25,8 +25,8 @@ export async function runReplay(
   const lineCounts = await readLog(run, (entry) => replay.take(entry));
   replay.end();
   const complete = !run.signal.aborted;
-  const { plans = [], findOperation, hasLoggedCosts } = run;
-  const circumstances = { replay, plans, lineCounts, retries, complete, findOperation, hasLoggedCosts };
+  const { plans = [], finder, hasLoggedCosts } = run;
+  const circumstances = { replay, plans, lineCounts, retries, complete, finder, hasLoggedCosts };
   return { result: resultOf(circumstances), replay };
 }
 

@@ -15,7 +15,7 @@ function read(options: Partial<FormatOptions>, line: string): unknown {
     format: 'json',
     mapping: {},
     accountPattern: undefined,
-    findOperation: undefined,
+    finder: undefined,
     ...options,
   };
   const readLine = lineReader(whole);
@@ -119,11 +119,14 @@ it('the access log of an Application Load Balancer', () => {
   expect(read({ format: 'alb', mapping: mapped('account=.domain_name') }, line)).toMatchObject({
     account: 'acct_1.example.com',
   });
-  const findOperation = (method: string, path: string) => {
-    expect([method, path]).toEqual(['GET', '/v3/things?x=1']);
-    return { ...ENTRY.operation, cost: 5 };
+  const finder = {
+    find(method: string, path: string) {
+      expect([method, path]).toEqual(['GET', '/v3/things?x=1']);
+      return { ...ENTRY.operation, cost: 5 };
+    },
+    named: () => undefined,
   };
-  expect(read({ format: 'alb', accountPattern, findOperation }, line)).toMatchObject({ cost: 5 });
+  expect(read({ format: 'alb', accountPattern, finder }, line)).toMatchObject({ cost: 5 });
 });
 
 it.each([

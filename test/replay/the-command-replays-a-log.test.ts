@@ -28,12 +28,12 @@ async function replayed(
   { retries = 'none', operations }: Replayed = {},
 ): Promise<ReplayResult> {
   const prices = await readCosts(operations, {}, '');
-  const findOperation = prices && operationFinder(prices, {});
+  const finder = prices && operationFinder(prices, {});
   const { result } = await runReplay({
     sources: files.map((file) => fileSource(file, statSync(file).size)),
-    readLine: weirLog(findOperation),
+    readLine: weirLog(finder),
     hasLoggedCosts: true,
-    findOperation,
+    finder,
     limits: parseLimits(LIMIT_5, 'limits.yaml'),
     retries,
     hasSeries: false,
@@ -286,6 +286,42 @@ it('a decision that a program has held spends what the line of its end says', as
   const { log } = await writeFiles({ log: logText(lines.map((more, index) => ({ atMs: index, more }))) });
   const result = await replayed([log]);
   expect(result.buckets[0]).toMatchObject({ points: 5, requests: 2, fullestWindow: 5 });
+});
+
+it('with a document, the limits that name tags or paths count what held decisions have cost, as the log says', async () => {
+  const answer = { responses: { 200: { description: 'ok' } } };
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: {
+      '/v3/things': {
+        get: { operationId: 'listThings', 'x-weir': { cost: 9 }, tags: ['models'], ...answer },
+      },
+    },
+  };
+  const program = { method: undefined, path: undefined, msg: 'settlement', outcome: 'settled' };
+  const held = [3, 4].map((settled, index) => ({
+    atMs: index,
+    more: { ...program, cost: 4_000, settled },
+  }));
+  const files = await writeFiles({
+    log: logText([...held, { atMs: 2, more: { ...program, cost: 1, settled: 2, operation: 'gone' } }]),
+    operations: JSON.stringify(document),
+    limits: `
+limits:
+  by-tag: { per: account, points: 100, window: 1m, tags: [models] }
+  by-path: { per: account, points: 100, window: 1m, operations: ["GET /v3/**"] }
+`,
+  });
+  const flags = [files.log, '--limits', files.limits, '--operations', files.operations, '--json'];
+  const { code, stdout, stderr } = await runReplayCommand(...flags);
+  expect(code, stderr).toBe(0);
+  const { buckets } = JSON.parse(stdout) as ReplayResult;
+  expect(Object.fromEntries(buckets.map(({ bucket, points }) => [bucket, points]))).toEqual({
+    'account-read': 9,
+    'by-tag': 7,
+    'by-path': 7,
+  });
 });
 
 it('with the settlement that an operation has in another document, what is logged is settled, and its refunds are free', async () => {

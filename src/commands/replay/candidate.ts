@@ -47,7 +47,7 @@ export async function readCandidate(flags: CandidateFlags, isOptional: boolean) 
     limitsName,
     operations,
     /** Undefined if requests have the cost that is in the log. */
-    findOperation: operations && operationFinder(operations, settings),
+    finder: operations && operationFinder(operations, settings),
   };
 }
 

@@ -40,7 +40,7 @@ interface LogFormat {
   readonly isForeign: boolean;
 }
 
-export function formatOf(flags: FormatFlags, findOperation: OperationFinder | undefined): LogFormat {
+export function formatOf(flags: FormatFlags, finder: OperationFinder | undefined): LogFormat {
   const mapping = mappingOf(flags.map);
   const format = flags.format ?? (flags.map === undefined ? 'weir' : 'json');
   if (format === 'weir' && (flags.map ?? flags.accountPattern) !== undefined) {
@@ -52,7 +52,7 @@ export function formatOf(flags: FormatFlags, findOperation: OperationFinder | un
     format,
     mapping,
     accountPattern: patternOf(flags.accountPattern),
-    findOperation,
+    finder,
   });
   if (typeof readLine === 'string') throw new CommandError(readLine);
   const isForeign = format !== 'weir';

@@ -60,9 +60,9 @@ async function replayLog(
 ): Promise<void> {
   const mostRefused = shareOf(flags.maxRefused, '--max-refused');
   const rows = rowsOf(flags.rows);
-  const { limits, plans, limitsName, findOperation } = candidate;
+  const { limits, plans, limitsName, finder } = candidate;
   const { retries, report } = flags;
-  const format = formatOf(flags, findOperation);
+  const format = formatOf(flags, finder);
   if (report !== undefined) refuseFolder(report);
   warnOfCosts(candidate);
   const { result, replay } = await withProgress((reading) =>
@@ -70,7 +70,7 @@ async function replayLog(
       ...reading,
       ...format,
       sources,
-      findOperation,
+      finder,
       limits,
       plans,
       retries,
@@ -100,7 +100,7 @@ async function printSuggestion(
   flags: ReplayFlags,
   aim: Aim,
 ): Promise<void> {
-  const { readLine, isForeign } = formatOf(flags, candidate.findOperation);
+  const { readLine, isForeign } = formatOf(flags, candidate.finder);
   const read = await withProgress((reading) =>
     readDemand({ ...reading, readLine, sources }, candidate, flags.retries),
   );

@@ -55,5 +55,10 @@ export interface Unreadable {
 /** Reads one line, without its line break. */
 export type ReadLine = (line: string) => LogEntry | Skipped | Unreadable;
 
-/** The operation of a request. Undefined if the request is not charged. */
-export type OperationFinder = (method: string, path: string) => Operation | undefined;
+/** Finds the operations of a document. */
+export interface OperationFinder {
+  /** The operation of a request. Undefined if the request is not charged. */
+  find(method: string, path: string): Operation | undefined;
+  /** The operation with this id. Undefined if the document has none. */
+  named(id: string): Operation | undefined;
+}

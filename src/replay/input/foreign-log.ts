@@ -21,7 +21,7 @@ interface ForeignLog {
   /** Finds the Account in the whole line, by its group `account` or its first group. */
   readonly accountPattern: RE2JS | undefined;
   /** Finds the costs of requests. Without it a request costs 1 point, or the cost in the log. */
-  readonly findOperation: OperationFinder | undefined;
+  readonly finder: OperationFinder | undefined;
 }
 
 /** Requests with these statuses were not authorised, so they were not charged. */
@@ -63,7 +63,7 @@ function readFields(
     atUs: startOf(loggedUs, durationUs(text('durationMs'), text('durationSeconds'))),
     loggedUs,
     operation,
-    cost: log.findOperation === undefined ? pointsIn(text('cost')) : operation.cost,
+    cost: log.finder === undefined ? pointsIn(text('cost')) : operation.cost,
     ...payer,
     wasRefused: status === REFUSED_STATUS,
     refusedBy: undefined,
@@ -106,7 +106,7 @@ function operationOf(
   target: string,
   logged: LoggedOperations,
 ): Operation | undefined {
-  if (log.findOperation !== undefined) return log.findOperation(method, targetOf(target));
+  if (log.finder !== undefined) return log.finder.find(method, targetOf(target));
   const kind = KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   return kind === undefined ? undefined : logged.of(method, kind, 'caller');
 }

@@ -61,21 +61,16 @@ export interface FormatOptions {
   /** Overrides the format's own mapping. */
   readonly mapping: Mapping;
   readonly accountPattern: RE2JS | undefined;
-  readonly findOperation: OperationFinder | undefined;
+  readonly finder: OperationFinder | undefined;
 }
 
 /** A reader for the lines of a format, or a sentence if it could not find the Account of a request. */
-export function lineReader({
-  format,
-  mapping,
-  accountPattern,
-  findOperation,
-}: FormatOptions): ReadLine | string {
-  if (format === 'weir') return weirLog(findOperation);
+export function lineReader({ format, mapping, accountPattern, finder }: FormatOptions): ReadLine | string {
+  if (format === 'weir') return weirLog(finder);
   const preset: Preset = PRESETS[format];
   const whole = { ...preset.mapping, ...mapping };
   if (whole.account === undefined && accountPattern === undefined) {
     return `The format ${format} has no field for the Account: name one with --map account=.field, or match it with --account-pattern.`;
   }
-  return foreignLog({ fieldsOf: preset.fieldsOf, mapping: whole, accountPattern, findOperation });
+  return foreignLog({ fieldsOf: preset.fieldsOf, mapping: whole, accountPattern, finder });
 }

@@ -19,35 +19,35 @@ import { isLogTime, startOf } from './times.ts';
  * Reads Weir's own access log (docs/access-log.md), including lines with a prefix or wrapper of Docker, containerd or `kubectl logs
  * --prefix`.
  *
- * @param findOperation finds the operation whose cost replaces the logged one
+ * @param finder finds the operation whose cost and selections replace the logged ones
  */
-export function weirLog(findOperation?: OperationFinder): ReadLine {
+export function weirLog(finder?: OperationFinder): ReadLine {
   const logged = new LoggedOperations();
   return (line) => {
     const record = parsed(line);
     if (record === undefined) return { problem: 'is not a JSON object' };
     // A decision that a program has held.
-    if (record.msg === 'settlement') return entryOf(record, loggedCost(record, logged));
+    if (record.msg === 'settlement') return entryOf(record, heldCost(record, finder, logged));
     // What was held has cost what the line of its settlement says.
     const isHeld = record.heldMs !== undefined && record.outcome === 'admitted';
-    return record.msg === 'request' && !isHeld ? readRequest(record, findOperation, logged) : 'other';
+    return record.msg === 'request' && !isHeld ? readRequest(record, finder, logged) : 'other';
   };
 }
 
 function readRequest(
   record: LogFields,
-  findOperation: OperationFinder | undefined,
+  finder: OperationFinder | undefined,
   logged: LoggedOperations,
 ): LogEntry | Skipped | Unreadable {
   const { outcome } = record;
   // What was free may have a cost in another document.
-  if (outcome === 'refused' || (outcome === 'free' && findOperation === undefined)) return 'uncharged';
+  if (outcome === 'refused' || (outcome === 'free' && finder === undefined)) return 'uncharged';
   if (outcome !== 'free' && outcome !== 'admitted' && outcome !== 'denied' && outcome !== 'uncounted') {
     return { problem: 'has no "outcome" of a request' };
   }
   // A block refuses also what is free or matches no operation, and the limit of the usage path is not one of the API.
   if (outcome === 'denied' && (record.cost === undefined || record.cost === 0)) return 'uncharged';
-  const read = findOperation === undefined ? loggedCost(record, logged) : newCost(record, findOperation);
+  const read = finder === undefined ? loggedCost(record, logged) : newCost(record, finder);
   return entryOf(record, read);
 }
 
@@ -75,17 +75,28 @@ function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
   return { operation: logged.of(id, known, access), cost, reserved };
 }
 
+/** The program has stated the cost. The line has no method and path, so the document's operation is found by its id. */
+function heldCost(
+  record: LogFields,
+  finder: OperationFinder | undefined,
+  logged: LoggedOperations,
+): CostReading {
+  const read = loggedCost(record, logged);
+  if (!('operation' in read)) return read;
+  return { ...read, operation: finder?.named(read.operation.id) ?? read.operation };
+}
+
 function isCost(cost: unknown): cost is number {
   return typeof cost === 'number' && Number.isInteger(cost) && cost >= 1 && cost <= MAX_POINTS;
 }
 
 const REFUNDED: CostReading = { problem: 'was refunded', skipped: 'uncharged' };
 
-function newCost(record: LogFields, findOperation: OperationFinder): CostReading {
+function newCost(record: LogFields, finder: OperationFinder): CostReading {
   const { method, path, status, settled } = record;
   if (typeof method !== 'string' || typeof path !== 'string')
     return { problem: 'has no "method" and "path"' };
-  const operation = findOperation(method, path);
+  const operation = finder.find(method, path);
   if (operation === undefined) return { problem: 'is not charged', skipped: 'uncharged' };
   const { settlement } = operation;
   if (settlement !== undefined && isRefunded(settlement, Number(status))) return REFUNDED;
