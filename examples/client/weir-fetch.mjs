@@ -167,8 +167,9 @@ function retryAfterMs(field) {
   return waitMs > 0 ? waitMs : 1_000;
 }
 
-/** Whether a request cannot be sent again, because its body is a stream. */
+/** Whether a request cannot be sent again, because its body is a stream or another async iterable, such as a generator of Node. */
 function isOnce(input, init) {
   const body = init?.body;
-  return (body && typeof body === 'object' && 'getReader' in body) || (input instanceof Request && input.body !== null);
+  const isStream = body && typeof body === 'object' && ('getReader' in body || Symbol.asyncIterator in body);
+  return isStream || (input instanceof Request && input.body !== null);
 }

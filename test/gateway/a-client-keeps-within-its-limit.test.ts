@@ -1,3 +1,4 @@
+import { createReadStream } from 'node:fs';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { weirFetch } from '../../examples/client/weir-fetch.mjs';
 import { startGateway } from '../fixtures/gateway.ts';
@@ -75,6 +76,35 @@ describe('after a 429, a client', () => {
     await stream.send(URL, { method: 'POST', body, duplex: 'half' } as RequestInit);
     await stream.send(new Request(URL, { method: 'POST', body: 'text' }));
     expect([long.sentMs.length, stream.sentMs.length]).toEqual([1, 2]);
+  });
+});
+
+describe('after a 429, a body', () => {
+  const sendsOf = async (body: unknown) => {
+    const { send, sentMs } = start((index) => ({ status: index === 0 ? 429 : 200 }));
+    const { status } = await send(URL, { method: 'POST', body, duplex: 'half' } as RequestInit);
+    return [sentMs.length, status];
+  };
+
+  it('that is read once is not sent again, and the 429 is returned', async () => {
+    const generator = (async function* () {
+      yield 'text';
+    })();
+    const file = createReadStream(new URL(import.meta.url));
+    onTestFinished(() => void file.destroy());
+    for (const body of [generator, file, new Blob(['text']).stream()])
+      expect(await sendsOf(body)).toEqual([1, 429]);
+  });
+
+  it('that can be read again is sent again', async () => {
+    const again = [
+      'text',
+      Buffer.from('text'),
+      new Blob(['text']),
+      new FormData(),
+      new URLSearchParams('a=1'),
+    ];
+    for (const body of again) expect(await sendsOf(body)).toEqual([2, 200]);
   });
 });
 
