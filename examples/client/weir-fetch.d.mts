@@ -4,7 +4,8 @@ interface Options {
   readonly retries?: number;
   readonly longestWaitMs?: number;
   readonly now?: () => number;
-  readonly sleep?: (ms: number) => Promise<unknown>;
+  /** Rejects if the signal is aborted. */
+  readonly sleep?: (ms: number, signal?: AbortSignal | null) => Promise<unknown>;
   readonly random?: () => number;
 }
 

@@ -44,7 +44,21 @@ const MOST_RECENT = 1_000;
 /** Waits are longer by a random part of up to this, so that clients that were refused together do not come back together. */
 const JITTER = 0.25;
 
-const sleepMs = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+/** Rejects as soon as the signal is aborted. */
+async function sleepMs(ms, signal) {
+  signal?.throwIfAborted();
+  await new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop);
+      resolve();
+    }, ms);
+    signal?.addEventListener('abort', stop, { once: true });
+  });
+}
 
 /**
  * @param {object} [options]
@@ -52,7 +66,7 @@ const sleepMs = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
  * @param {number} [options.retries] how often a request that got a 429 is sent again
  * @param {number} [options.longestWaitMs] a 429 that asks for more is returned at once
  * @param {() => number} [options.now] milliseconds of a clock that never goes back
- * @param {(ms: number) => Promise<unknown>} [options.sleep]
+ * @param {(ms: number, signal?: AbortSignal | null) => Promise<unknown>} [options.sleep] rejects if the signal is aborted
  * @param {() => number} [options.random]
  * @returns {typeof globalThis.fetch}
  */
@@ -66,10 +80,18 @@ export function weirFetch({
 } = {}) {
   const pace = new Pace(random);
   return async (input, init) => {
+    // As in fetch itself, null is no signal, whatever the Request has.
+    const signal = init?.signal === undefined ? input.signal : init.signal;
     for (let left = retries; ; left--) {
       const turn = pace.reserve(now(), left < retries);
-      const waitMs = turn.atMs - now();
-      if (waitMs > 0) await sleep(waitMs);
+      try {
+        const waitMs = turn.atMs - now();
+        if (waitMs > 0) await sleep(waitMs, signal);
+        signal?.throwIfAborted();
+      } catch (error) {
+        pace.release(turn);
+        throw error;
+      }
       const isLast = left === 0 || isOnce(input, init);
       const response = await fetch(input, init);
       pace.learn(turn, response, now());
@@ -77,8 +99,7 @@ export function weirFetch({
       const afterMs = retryAfterMs(response.headers.get('retry-after')) * (1 + JITTER * random());
       if (afterMs > longestWaitMs) return response;
       await response.body?.cancel();
-      await sleep(afterMs);
-      init?.signal?.throwIfAborted();
+      await sleep(afterMs, signal);
     }
   };
 }
@@ -116,10 +137,21 @@ class Pace {
     return turn;
   }
 
+  /** Takes back a turn that is not used, so that later requests do not wait for it. */
+  release(turn) {
+    this.#forget(turn);
+    const lastMs = this.#recent.reduce((latest, { atMs }) => Math.max(latest, atMs), this.#learnedMs);
+    this.#nextMs = Math.min(this.#nextMs, lastMs + this.#intervalMs);
+  }
+
+  #forget(turn) {
+    this.#recent = this.#recent.filter((one) => one !== turn);
+  }
+
   learn(turn, { status, headers }, nowMs) {
     turn.atMs = nowMs;
     const limit = scarcest(headers.get('ratelimit'), headers.get('ratelimit-policy'));
-    if (status === 429) this.#recent = this.#recent.filter((one) => one !== turn);
+    if (status === 429) this.#forget(turn);
     if (limit === undefined) return;
     const { free, windowMs, points } = limit;
     const windows = Math.min(1, (nowMs - this.#learnedMs) / windowMs);

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { weirFetch } from '../../examples/client/weir-fetch.mjs';
 import { startGateway } from '../fixtures/gateway.ts';
@@ -90,7 +91,7 @@ describe('after a 429, a body', () => {
     const generator = (async function* () {
       yield 'text';
     })();
-    const file = createReadStream(new URL(import.meta.url));
+    const file = createReadStream(fileURLToPath(import.meta.url));
     onTestFinished(() => void file.destroy());
     for (const body of [generator, file, new Blob(['text']).stream()])
       expect(await sendsOf(body)).toEqual([1, 429]);
@@ -105,6 +106,76 @@ describe('after a 429, a body', () => {
       new URLSearchParams('a=1'),
     ];
     for (const body of again) expect(await sendsOf(body)).toEqual([2, 200]);
+  });
+});
+
+describe('a call that is aborted', () => {
+  const ABORTED = new Error('aborted by the test');
+
+  it.each<[string, (signal: AbortSignal) => Parameters<typeof fetch>]>([
+    ['signal of the call', (signal) => [URL, { signal }]],
+    ['signal of the Request', (signal) => [new Request(URL, { signal })]],
+  ])('while it waits for Retry-After rejects at once: %s', async (_, argumentsFor) => {
+    const aborting = new AbortController();
+    const send = weirFetch({
+      random: () => 0,
+      async fetch() {
+        setImmediate(() => aborting.abort(ABORTED));
+        return new Response(null, { status: 429, headers: { 'Retry-After': '50' } });
+      },
+    });
+    await expect(send(...argumentsFor(aborting.signal))).rejects.toBe(ABORTED);
+  });
+
+  it('before it begins sends nothing', async () => {
+    const { send, sentMs } = start(() => ({}));
+    await expect(send(URL, { signal: AbortSignal.abort(ABORTED) })).rejects.toBe(ABORTED);
+    expect(sentMs).toEqual([]);
+  });
+
+  it('while it waits for room in the window leaves its place to others', async () => {
+    const fields = { RateLimit: '"two";r=2;t=60', 'RateLimit-Policy': '"two";q=2;w=60' };
+    const time = { nowMs: 0 };
+    const sent: number[] = [];
+    const send = weirFetch({
+      now: () => time.nowMs,
+      async fetch() {
+        sent.push(time.nowMs);
+        return new Response(null, { headers: fields });
+      },
+    });
+    for (let count = 0; count < 2; count++) await send(URL);
+    const aborting = new AbortController();
+    const waiting = [1, 2, 3].map(() => send(URL, { signal: aborting.signal }));
+    aborting.abort(ABORTED);
+    for (const one of waiting) await expect(one).rejects.toBe(ABORTED);
+    time.nowMs = 61_000;
+    for (let count = 0; count < 2; count++) await send(URL);
+    expect(sent).toEqual([0, 0, 61_000, 61_000]);
+  });
+
+  it('while it waits for its turn leaves that to others', async () => {
+    const waits: number[] = [];
+    const sleep = (ms: number, signal?: AbortSignal | null) =>
+      new Promise((_, reject) => {
+        waits.push(ms);
+        signal?.addEventListener('abort', () => reject(signal.reason));
+      });
+    const { send } = start(() => left(0), { now: () => 0, sleep });
+    await send(URL);
+    const waitingFor = async (calls: number) => {
+      const aborting = new AbortController();
+      const waiting = Array.from({ length: calls }, () => send(URL, { signal: aborting.signal }));
+      aborting.abort(ABORTED);
+      for (const one of waiting) await expect(one).rejects.toBe(ABORTED);
+      return waits.splice(0);
+    };
+    // Not spaced yet.
+    await waitingFor(1);
+    const before = await waitingFor(1);
+    expect(before).toHaveLength(1);
+    expect(new Set(await waitingFor(5)).size).toBe(5);
+    expect(await waitingFor(1)).toEqual(before);
   });
 });
 
