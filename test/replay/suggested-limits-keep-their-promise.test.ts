@@ -2,6 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse-limits.ts';
+import { assignedPlan, limitInForce } from '../../src/domain/limits/limits.ts';
 import type { LogEntry } from '../../src/replay/input/entry.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';
@@ -123,6 +124,58 @@ accounts: { no: { account-write: 77 }, acct_absent: { account-read: { limit: 900
     '--json',
   );
   expect(JSON.parse(json)).toMatchObject({ requests: 80, refused: { after: 0 } });
+});
+
+it('a suggestion can be loaded and outlasts the plan of its owner, and what is kept ends as before', async () => {
+  const base = `
+limits:
+  minute: { per: account, points: 10, window: 1m }
+plans: { pro: { minute: 1000 } }
+accounts:
+  no: { plan: pro, until: "2030-01-31", account-write: 7 }
+  acct_none: { minute: none, account-read: { limit: 9, until: "2031-01-31" }, until: "2030-01-31" }
+  acct_last: { account-read: { limit: 9, shadow: true, until: "9999-12-31" } }
+  acct_empty: {}
+organizations:
+  org_1: { organization-read: none, organization-write: none, until: "2030-01-31" }
+  org_2: { organization-read: none, organization-write: { limit: 9, shadow: true }, until: "2030-01-31" }
+`;
+  const files = await writeFiles({ log: logText(BURSTS), base });
+  const suggest = async (...flags: readonly string[]) => {
+    const { code, stdout, stderr } = await runReplayCommand(
+      files.log,
+      ...['--suggest', '0%', '--limits', files.base, ...flags],
+    );
+    expect(code, stderr).toBe(0);
+    return parseLimits(stdout, 'suggested.yaml');
+  };
+  const suggested = await suggest();
+  const before = parseLimits(base, 'base.yaml');
+  for (const id of ['acct_none', 'acct_last', 'acct_empty'])
+    expect(suggested.accounts.get(id)).toEqual(before.accounts.get(id));
+  expect(suggested.organizations.get('org_2')).toEqual(before.organizations.get('org_2'));
+  const endMs = Date.UTC(2030, 1, 1);
+  const atTheEnd = (owner: 'accounts' | 'organizations', id: string, bucket: string) => {
+    const row = suggested.rows.find(({ name }) => name === bucket);
+    if (row === undefined) throw new Error(`the suggestion has no ${bucket}`);
+    const plan = assignedPlan(suggested, owner, id, endMs);
+    return limitInForce(suggested, row, id, plan, endMs);
+  };
+  expect(atTheEnd('accounts', 'no', 'account-read')).toMatchObject({ limit: 8, limitSource: 'override' });
+  expect(atTheEnd('accounts', 'no', 'minute')).toMatchObject({ limit: 8, limitSource: 'override' });
+  expect(atTheEnd('organizations', 'org_1', 'organization-read')).toMatchObject({ limit: 8 });
+  expect(suggested.accounts.get('no')).toMatchObject({
+    plan: { name: 'pro', untilMs: endMs },
+    limits: { 'account-write': { limit: 7, untilMs: endMs } },
+  });
+  expect(suggested.organizations.get('org_1')?.limits['organization-write']).toMatchObject({
+    limit: 'none',
+    untilMs: endMs,
+  });
+  // A plan of --plan does not end, and beside it `none` cannot either.
+  const { plan, limits } = (await suggest('--plan', 'acct_none=pro')).accounts.get('acct_none') ?? {};
+  expect(plan).toEqual({ name: 'pro' });
+  expect(limits?.minute).toMatchObject({ limit: 1_000_000_000, untilMs: endMs });
 });
 
 it('--suggest without limits lays its own over the defaults of Weir', async () => {

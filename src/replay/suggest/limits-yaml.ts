@@ -1,7 +1,7 @@
 import { writtenDuration } from '../../domain/duration.ts';
 import { type PeriodRule, shownRule } from '../../domain/limits/calendar.ts';
-import type { AssignedPlan, GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
-import { furtherRows, type LimitRow } from '../../domain/limits/rows.ts';
+import type { GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
+import { furtherRows, type LimitRow, largestLimitOf } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { counted, shownCount, shownShare } from '../../domain/shown.ts';
 import { replayedRows } from '../payers.ts';
@@ -76,10 +76,10 @@ function sectionLines(section: OverrideSection, text: LimitsText): readonly stri
   const ids = [...byId.keys()].sort((one, other) => one.localeCompare(other, 'en', { numeric: true }));
   return [
     `${section}:`,
-    ...ids.flatMap((id) => [
-      `  ${yamlKey(id)}:`,
-      ...overrideLines(text, given.get(id), byId.get(id) ?? new Map()),
-    ]),
+    ...ids.flatMap((id) => {
+      const lines = overrideLines(text, given.get(id), byId.get(id) ?? new Map());
+      return lines.length === 0 ? [`  ${yamlKey(id)}: {}`] : [`  ${yamlKey(id)}:`, ...lines];
+    }),
   ];
 }
 
@@ -88,17 +88,45 @@ function overrideLines(
   base: Overrides | undefined,
   suggested: ReadonlyMap<string, SuggestedLimit>,
 ): readonly string[] {
-  const plan = base?.plan && planLine(base.plan, baseName);
-  const lines = rows.flatMap(({ name: bucket }) => {
+  const kept = `kept from ${baseName}`;
+  const endMs = endOfEntry(base, suggested);
+  const lines = rows.flatMap((row) => {
+    const { name: bucket } = row;
     const one = suggested.get(bucket);
-    if (one !== undefined) return [line(`    ${bucket}: ${one.limit}`, suggestedComment(one, mostRefused))];
+    if (one !== undefined) {
+      const limit = limitText({ limit: one.limit, shadow: false }, endMs);
+      return [line(`    ${bucket}: ${limit}`, suggestedComment(one, mostRefused))];
+    }
     const given = base?.limits[bucket];
     if (given === undefined) return [];
-    return [line(`    ${bucket}: ${limitText(given)}`, `no request in this log; kept from ${baseName}`)];
+    return [line(`    ${bucket}: ${keptText(row, given, endMs)}`, `no request in this log; ${kept}`)];
   });
+  const plan = base?.plan?.name;
   const start = base?.periodStartsOn;
-  const starts = start === undefined ? [] : [line(`    periodStartsOn: ${start}`, `kept from ${baseName}`)];
-  return [...(plan === undefined ? [] : plan), ...starts, ...lines];
+  return [
+    ...(plan === undefined ? [] : [line(`    plan: ${yamlKey(plan)}`, kept)]),
+    ...(endMs === undefined
+      ? []
+      : [line(`    until: "${dateText(endMs)}"`, `${kept}; a limit with its own until outlasts it`)]),
+    ...(start === undefined ? [] : [line(`    periodStartsOn: ${start}`, kept)]),
+    ...lines,
+  ];
+}
+
+/** Until when the whole entry is valid, unless a limit of it has its own end. A plan cannot have one, and neither can `none`. */
+function endOfEntry(
+  base: Overrides | undefined,
+  suggested: ReadonlyMap<string, SuggestedLimit>,
+): number | undefined {
+  if (base?.plan !== undefined) return base.plan.untilMs;
+  const kept = Object.entries(base?.limits ?? {}).filter(([bucket]) => !suggested.has(bucket));
+  return kept.find(([, { limit }]) => limit === 'none')?.[1].untilMs;
+}
+
+/** Where `none` would need its own end, it is the highest limit instead: beside a plan of `--plan`, which does not end. */
+function keptText(row: LimitRow, given: GivenLimit, endMs: number | undefined): string {
+  const isOther = given.limit === 'none' && given.untilMs !== endMs;
+  return limitText(isOther ? { ...given, limit: largestLimitOf(row) } : given, endMs);
 }
 
 function suggestedComment({ stats, refused, days, confidence }: SuggestedLimit, mostRefused: number): string {
@@ -140,11 +168,6 @@ function periodParts(rule: PeriodRule): string[] {
   return [`period: ${unit}`, ...Object.entries(others).map(([key, value]) => `${key}: ${value}`)];
 }
 
-function planLine({ name, untilMs }: AssignedPlan, baseName: string): readonly string[] {
-  const end = untilMs === undefined ? [] : [`    until: "${new Date(untilMs).toISOString()}"`];
-  return [line(`    plan: ${yamlKey(name)}`, `kept from ${baseName}`), ...end];
-}
-
 function planLines({ plans }: Limits): readonly string[] {
   if (plans.size === 0) return [];
   return [
@@ -156,13 +179,22 @@ function planLines({ plans }: Limits): readonly string[] {
   ];
 }
 
-function limitText(given: GivenLimit | undefined): string {
+/** @param endMs the end of the entry that the limit is in, if it has one */
+function limitText(given: GivenLimit | undefined, endMs?: number): string {
   if (given === undefined) return 'none';
   const { limit, shadow, untilMs } = given;
-  if (!shadow && untilMs === undefined) return String(limit);
+  const endsWithEntry = untilMs === endMs;
+  if (!shadow && endsWithEntry) return String(limit);
   const parts = [`limit: ${limit}`, ...(shadow ? ['shadow: true'] : [])];
-  if (untilMs !== undefined) parts.push(`until: "${new Date(untilMs).toISOString()}"`);
+  if (!endsWithEntry) parts.push(`until: "${dateText(untilMs ?? END_OF_DATES_MS)}"`);
   return `{ ${parts.join(', ')} }`;
+}
+
+/** The end of the last day that a limits file can name. */
+const END_OF_DATES_MS = Date.UTC(10_000, 0, 1);
+
+function dateText(ms: number): string {
+  return ms >= END_OF_DATES_MS ? '9999-12-31' : new Date(ms).toISOString();
 }
 
 /** Words that YAML 1.1 or 1.2 does not parse as text. */
