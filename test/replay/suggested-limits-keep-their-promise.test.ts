@@ -178,6 +178,24 @@ organizations:
   expect(limits?.minute).toMatchObject({ limit: 1_000_000_000, untilMs: endMs });
 });
 
+it('only limits that a request of the log would change are marked as without one', async () => {
+  const base = `
+limits:
+  lists: { per: principal, requests: 15, window: 1h }
+  in-flight: { per: account, concurrent: 5 }
+  minute: { per: account, points: 10, window: 1m, kind: write }
+  jobs: { per: service, requests: 15, window: 1h }
+accounts: { no: { in-flight: 3, minute: 30 } }
+addresses: { 203.0.113.9: { address-read: 40 } }
+principals: { svc_1: { lists: 50, jobs: 60 } }
+`;
+  const files = await writeFiles({ log: logText(BURSTS), base });
+  const { stdout } = await runReplayCommand(files.log, '--suggest', '0%', '--limits', files.base);
+  for (const kept of ['in-flight: 3', 'address-read: 40', 'lists: 50', 'jobs: 60'])
+    expect(stdout).toMatch(new RegExp(`^    ${kept} +# kept from .*base$`, 'm'));
+  expect(stdout).toMatch(/^ {4}minute: 30 +# no request in this log; kept from .*base$/m);
+});
+
 it('--suggest without limits lays its own over the defaults of Weir', async () => {
   const { log } = await writeFiles({ log: logText(BURSTS) });
   const { stdout } = await runReplayCommand(log, '--suggest', '15%');

@@ -99,7 +99,8 @@ function overrideLines(
     }
     const given = base?.limits[bucket];
     if (given === undefined) return [];
-    return [line(`    ${bucket}: ${keptText(row, given, endMs)}`, `no request in this log; ${kept}`)];
+    const comment = isSuggestedByOwner(row) ? `no request in this log; ${kept}` : kept;
+    return [line(`    ${bucket}: ${keptText(row, given, endMs)}`, comment)];
   });
   const plan = base?.plan?.name;
   const start = base?.periodStartsOn;
@@ -111,6 +112,11 @@ function overrideLines(
     ...(start === undefined ? [] : [line(`    periodStartsOn: ${start}`, kept)]),
     ...lines,
   ];
+}
+
+/** Whether each owner with requests gets a limit of its own. Of other limits, the log may have requests all the same. */
+function isSuggestedByOwner(row: LimitRow): boolean {
+  return scopeNamed(row.scope).many === undefined && replayedRows([row]).length > 0;
 }
 
 /** Until when the whole entry is valid, unless a limit of it has its own end. A plan cannot have one, and neither can `none`. */
