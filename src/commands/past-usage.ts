@@ -4,6 +4,7 @@ import { isPastUsage } from './admin-answers.ts';
 import { type AdminOptions, AdminRefusal, askAdmin } from './admin-client.ts';
 import { print, printJson } from './print.ts';
 import { tableLines } from './terminal/line.ts';
+import { standardOutput } from './terminal/output.ts';
 
 export interface PastOptions extends AdminOptions {
   readonly timeZone?: string;
@@ -29,7 +30,7 @@ export async function pastUsage(
   const { scope, from, to, days } = past;
   const owner = scopes.length === 1 ? `${scope} ${id}` : id;
   if (json) printJson(past);
-  else if (csv) process.stdout.write(csvHead + days.map((day) => csvLine({ scope, id, ...day })).join(''));
+  else if (csv) standardOutput().write(csvHead + days.map((day) => csvLine({ scope, id, ...day })).join(''));
   else if (days.length === 0) print(`The journal has nothing of ${owner} from ${from} to ${to}.`);
   else print(...linesOf(past));
 }

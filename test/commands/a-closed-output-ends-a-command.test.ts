@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, open, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 import { startWeir } from '../fixtures/weir-process.ts';
@@ -16,6 +18,7 @@ const MANY = 5_000;
 
 let settings = '';
 let log = '';
+let adminUrl = '';
 
 beforeAll(async () => {
   const list = Array.from({ length: MANY }, (_, n) => ({ method: 'GET', path: `/path/of/operation/${n}` }));
@@ -29,6 +32,20 @@ beforeAll(async () => {
     JSON.stringify({ ...line, time: 1_764_000_000_000 + n, account: `acct_${n}` }),
   );
   await writeFile(log, `${lines.join('\n')}\n`);
+  await new Promise<void>((resolve) => adminPort.listen(0, '127.0.0.1', resolve));
+  adminUrl = `http://127.0.0.1:${(adminPort.address() as AddressInfo).port}`;
+});
+
+afterAll(() => {
+  adminPort.close();
+});
+
+/** As an admin port whose journal has many days. */
+const adminPort = createServer((_request, response) => {
+  const day = { day: '2026-11-20', operation: 'listThings', limit: 'account-read', points: 1, requests: 1 };
+  const days = Array.from({ length: MANY }, () => ({ ...day, refused: 0 }));
+  const period = { from: '2026-01-01', to: '2027-01-01', asOf: '2026-11-20T12:00:00.000Z' };
+  response.end(JSON.stringify({ scope: 'account', id: 'acct_1', ...period, limits: [], days }));
 });
 
 const COMMANDS: readonly [string, () => readonly string[]][] = [
@@ -37,6 +54,7 @@ const COMMANDS: readonly [string, () => readonly string[]][] = [
   ['replay --suggest', () => ['replay', log, '--suggest', '1%']],
   ['operations', () => ['operations', '-c', settings]],
   ['operations in JSON', () => ['operations', '-c', settings, '--format', 'json']],
+  ['usage --csv', () => ['usage', 'acct_1', '--period', '2026', '--csv', '--url', adminUrl]],
 ];
 
 function run(args: readonly string[], stdout: 'pipe' | number = 'pipe') {
