@@ -54,7 +54,7 @@ function completeness({ complete }: Circumstances): string | undefined {
 
 /** Files that ended early. */
 export function brokenFiles({ brokenFiles: files }: LineCounts): readonly string[] {
-  return files.map(({ file, problem }) => `${file} could not be read to its end (${problem}).`);
+  return files.map(({ file, problem }) => `${file} could not be read to its end (${printable(problem)}).`);
 }
 
 function retriesNote({ replay, retries }: Circumstances): string | undefined {

@@ -4,6 +4,8 @@ import { expect, it } from 'vitest';
 import { parseLimits } from '../../src/config/files/limits/parse-limits.ts';
 import { assignedPlan, limitInForce } from '../../src/domain/limits/limits.ts';
 import type { LogEntry } from '../../src/replay/input/entry.ts';
+import { LineCounts } from '../../src/replay/input/line-counts.ts';
+import { brokenFiles } from '../../src/replay/notes.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Demand } from '../../src/replay/suggest/demand.ts';
 import { suggestLimits } from '../../src/replay/suggest/search.ts';
@@ -259,6 +261,24 @@ it('an Account that a limits file cannot name does not spoil the suggestion, and
   const suggested = parseLimits(stdout, 'suggested.yaml');
   expect([...suggested.accounts.keys()]).toEqual(['acct_1']);
   expect(suggested.rows.find(({ name }) => name === 'hourly')?.durable).toBe(false);
+});
+
+it('a log that cannot be read is named with the cause, and no line of its name is a line of the suggestion', async () => {
+  const broken = Buffer.concat([gzipSync('').subarray(0, 2), Buffer.from('no gzip')]);
+  const files = await writeFiles({ log: logText(BURSTS), 'broken\nlog': broken });
+  const name = files['broken\nlog'].replace('\n', '\\u000a');
+  const problem = `${name} could not be read to its end (unknown compression method).`;
+  const { code, stdout, stderr } = await runReplayCommand(files['broken\nlog'], '--suggest', '0%');
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toBe(`${problem}\nThe log has no request that could be replayed.\n`);
+  const part = await runReplayCommand(files.log, files['broken\nlog'], '--suggest', '0%');
+  expect(part.stdout.split('\n')).toContain(`# ${problem}`);
+  // A message of the system has the path as it is.
+  const lineCounts = new LineCounts();
+  lineCounts.brokenFiles.push({ file: 'log', problem: "EACCES: permission denied, open 'a\nb'" });
+  expect(brokenFiles(lineCounts)).toEqual([
+    "log could not be read to its end (EACCES: permission denied, open 'a\\u000ab').",
+  ]);
 });
 
 it('a suggestion needs room for what requests reserved, not for what they cost in the end', async () => {

@@ -37,7 +37,7 @@ export async function readDemand(
   const isPart = log.signal.aborted;
   if (!isPart) {
     const unread = unreadProblem({ ...tally, requests: demand.requests + demand.refusedInLog });
-    if (unread !== undefined) throw new CommandError(unread);
+    if (unread !== undefined) throw new CommandError(...brokenFiles(tally), unread);
   }
   return { demand, tally, retries, isPart };
 }
