@@ -52,12 +52,12 @@ export class EventStream implements BodyReader {
     return readingOf(this.#found, this.#problem);
   }
 
-  /** Reads whole events, the last one first. */
+  /** Reads whole events, the last one first. What was looked for stands in each of them, so that none is empty and the loop ends. */
   #read(events: Buffer): void {
     const { quoted } = this.#pointer;
     let to = events.length;
     while (to > 0) {
-      const at = quoted === undefined ? to - 1 : events.lastIndexOf(quoted, to - 1);
+      const at = quoted === undefined ? contentBefore(events, to) : events.lastIndexOf(quoted, to - 1);
       if (at === -1) return;
       const from = eventStart(events, at, 0) ?? 0;
       const event = events.toString('utf8', from, eventEnd(events, at, to));
@@ -80,6 +80,13 @@ function eventStart(bytes: Buffer, at: number, least: number): number | undefine
     if (before >= 0 && isLineEnd(bytes[before])) return index + 1;
   }
   return undefined;
+}
+
+/** Where the last byte is before `to` that ends no line; -1 if there is none. */
+function contentBefore(bytes: Buffer, to: number): number {
+  let at = to - 1;
+  while (at >= 0 && isLineEnd(bytes[at])) at--;
+  return at;
 }
 
 function eventEnd(bytes: Buffer, at: number, to: number): number {

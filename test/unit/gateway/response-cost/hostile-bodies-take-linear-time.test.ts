@@ -34,7 +34,7 @@ const TEXTS: Readonly<Record<string, (bytes: number) => string>> = {
 const MEMBER = '/usage/total_tokens';
 const READERS = { 'a JSON body': JsonBody, 'server-sent events': EventStream };
 const CASES = Object.entries(READERS).flatMap(([kind, Reader]) =>
-  [MEMBER, '/usage/0/total_tokens'].flatMap((pointer) =>
+  [MEMBER, '/usage/0/total_tokens', '/usage/0', '/usage/größe'].flatMap((pointer) =>
     Object.entries(TEXTS).map(([name, textOf]) => ({ kind, Reader, pointer, name, textOf })),
   ),
 );
