@@ -157,6 +157,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
     if (context.cors !== undefined) addCors(lines, context.cors, head.fields);
     if (exchange.isUploadUnfinished) exchange.makeLast();
     exchange.begin(head.status, lines);
+    if (this.#visit !== undefined) this.#upstream.noteAnswered(this.#visit);
   }
 
   /** @returns when the head of the response came */

@@ -9,7 +9,7 @@ import { ShortBodies } from './short-bodies.ts';
 import { StalledUploads } from './stalled-uploads.ts';
 import { AdaptiveLimit } from './turns/adaptive-limit.ts';
 import type { TurnSettings } from './turns/guest.ts';
-import { Turns } from './turns/turns.ts';
+import { Turns, type Visit } from './turns/turns.ts';
 import { UpstreamAddresses } from './upstream-addresses.ts';
 
 type UpstreamTls = TlsFiles & { readonly verify: boolean };
@@ -77,7 +77,12 @@ export class Upstream implements UpstreamQueue {
 
   /** Takes a response to a request whose body was sent with its head, or its time-out: the number of places follows the latency. */
   noteLatency(sentMs: number, nowMs: number): void {
-    if (this.#adaptive?.note(sentMs, nowMs, this.turns.present)) this.turns.limitTo(this.#adaptive.limit);
+    if (this.#adaptive?.note(sentMs, nowMs, this.turns.unanswered)) this.turns.limitTo(this.#adaptive.limit);
+  }
+
+  /** Takes the beginning of a response: the latency ends here, and so does its part in the limit that follows the latency. */
+  noteAnswered(visit: Visit): void {
+    if (this.#adaptive !== undefined) this.turns.noteAnswered(visit);
   }
 
   get waiting(): number {

@@ -44,3 +44,24 @@ it('with concurrency: adaptive, an upstream that makes requests wait gets fewer 
   await Promise.all(clients);
   expect([...statuses]).toEqual([200]);
 }, 240_000);
+
+it('with concurrency: adaptive, long responses keep no place from the other requests of their payer', async () => {
+  const upstream = await startUpstream(({ url }, response) => {
+    if (url === '/v3/things') response.end();
+    else response.writeHead(200, { 'Content-Type': 'text/event-stream' }).write(': begun\n\n');
+  });
+  const gateway = await startGateway({
+    upstream,
+    limits: PLENTY,
+    settings: {
+      upstream: { url: upstream.url, connections: 200, concurrency: 'adaptive' },
+      shutdown: { graceSeconds: 0 },
+    },
+  });
+  onTestFinished(() => gateway.close());
+  // More than the limit is at the beginning.
+  const streams = await Promise.all(Array.from({ length: 60 }, () => gateway.send('GET', '/v3/things/42')));
+  expect(streams.map(({ status }) => status)).toEqual(Array(60).fill(200));
+  expect((await gateway.send('GET', '/v3/things')).status).toBe(200);
+  await Promise.all(streams.map(({ body }) => body?.cancel()));
+});

@@ -16,6 +16,8 @@ export class Turns {
   readonly #reservePercent: number;
   readonly #timeoutMs: number;
   readonly #maxTunnels: number;
+  /** Most requests at the upstream that took a place that is not reserved. */
+  readonly #maxOpen: number;
   readonly #groups: Readonly<Record<Traffic, Group>>;
   readonly #queue = new Queue();
   #limit: number;
@@ -26,6 +28,10 @@ export class Turns {
   #tunnels = 0;
   /** Tunnels that are at the upstream. */
   #openTunnels = 0;
+  /** Requests at the upstream whose response has begun. A lowered limit does not count them. */
+  #answered = 0;
+  /** How many of them took a place that is not reserved. */
+  #answeredOpen = 0;
   #timer: NodeJS.Timeout | undefined;
 
   constructor(settings: TurnSettings) {
@@ -33,6 +39,7 @@ export class Turns {
     this.#connections = connections;
     this.#limit = connections;
     this.#reservePercent = settings.reservePercent;
+    this.#maxOpen = openOf(connections, settings.reservePercent);
     this.#timeoutMs = settings.queueTimeoutMs;
     // Rounded down: below 100 %, tunnels leave a place to the requests of every share.
     const tunnelsOf = (places: number) => Math.floor((places * tunnelPercent) / 100);
@@ -57,6 +64,11 @@ export class Turns {
   /** How many requests are at the upstream. */
   get present(): number {
     return this.#present;
+  }
+
+  /** How many of them have no response yet, as far as `noteAnswered` was called. */
+  get unanswered(): number {
+    return this.#present - this.#answered;
   }
 
   get waiting(): number {
@@ -136,6 +148,17 @@ export class Turns {
     this.#admit();
   }
 
+  /**
+   * Takes a request off a lowered limit, because its response has begun. It may be long, and it gives no sample any more that could raise the
+   * limit: requests would wait for it in vain. `connections` still counts it.
+   */
+  noteAnswered(visit: Visit): void {
+    if (visit.state !== 'present' || visit.isAnswered || visit.guest.isTunnel) return;
+    visit.isAnswered = true;
+    this.#countAnswered(visit, 1);
+    this.#admit();
+  }
+
   /** Whether a request that waits would get the place of this one. */
   isAwaited(visit: Visit): boolean {
     if (this.#waiting === 0 || visit.state !== 'present') return false;
@@ -205,7 +228,9 @@ export class Turns {
     group.forgetIdle();
   }
 
-  #countPresent({ payer, isReserved, guest }: Visit, change: 1 | -1): void {
+  #countPresent(visit: Visit, change: 1 | -1): void {
+    const { payer, isReserved, guest } = visit;
+    if (visit.isAnswered) this.#countAnswered(visit, change);
     this.#present += change;
     if (guest.isTunnel) {
       this.#openTunnels += change;
@@ -214,6 +239,12 @@ export class Turns {
     if (!isReserved) this.#open += change;
     payer.group.present += change;
     payer.present += change;
+  }
+
+  #countAnswered({ payer, isReserved }: Visit, change: 1 | -1): void {
+    this.#answered += change;
+    if (!isReserved) this.#answeredOpen += change;
+    payer.group.answered += change;
   }
 
   #unqueue(visit: Visit): void {
@@ -245,25 +276,39 @@ export class Turns {
    */
   #isAdmissible(present: number): boolean {
     const places = this.#places;
-    const open = openOf(places, this.#reservePercent);
-    if (this.#open < open && this.#present < places) return true;
+    const isFree = this.unanswered < places;
+    if (isFree && this.#hasOpen(places)) return true;
+    if (this.#present >= this.#connections) return false;
     // Requests that a lowered limit has left at the upstream do not use up the reserve.
-    if (this.#present >= this.#connections || this.#present - this.#open >= places - open) return false;
+    const reserved = this.unanswered - this.#unansweredOpen;
+    if (!isFree && reserved >= places - openOf(places, this.#reservePercent)) return false;
     const { caller, public: addresses, uncharged } = this.#groups;
     // One more payer, because the next one may be new.
     const payers = caller.payers + addresses.payers + uncharged.payers + 1;
-    return present < Math.max(1, Math.floor(places / payers));
+    return present < Math.max(1, Math.floor((places + this.#answered) / payers));
   }
 
-  /** However low the limit is, each Account may have one. Tunnels take none from the requests: they are mostly silent. */
+  /** Whether one of the places that are not reserved is free. */
+  #hasOpen(places: number): boolean {
+    return this.#unansweredOpen < openOf(places, this.#reservePercent) && this.#open < this.#maxOpen;
+  }
+
+  get #unansweredOpen(): number {
+    return this.#open - this.#answeredOpen;
+  }
+
+  /**
+   * The places of requests that are not answered yet. However low the limit is, each Account may have one. Tunnels take none from the
+   * requests: they are mostly silent.
+   */
   get #places(): number {
     const needed = Math.max(this.#limit, this.#groups.caller.payers);
-    return Math.min(this.#connections, needed + this.#openTunnels);
+    return Math.min(this.#connections - this.#answered, needed + this.#openTunnels);
   }
 
   #place(visit: Visit): void {
     const { payer } = visit;
-    visit.isReserved = this.#open >= openOf(this.#places, this.#reservePercent);
+    visit.isReserved = !this.#hasOpen(this.#places);
     this.#countPresent(visit, 1);
     visit.state = 'present';
     if (payer.waiting > 0) this.#queue.rank(payer);
@@ -290,6 +335,8 @@ export class Visit {
   state: 'waiting' | 'present' | 'over' = 'waiting';
   /** Whether its place is one of those for payers below their fair share. */
   isReserved = false;
+  /** Whether its response has begun, as far as `noteAnswered` was called. */
+  isAnswered = false;
   /** Undefined if it has not waited. */
   entries: VisitEntries | undefined = undefined;
 
@@ -339,7 +386,9 @@ export class Group {
   tunnels = 0;
   /** Its tunnels at the upstream. */
   openTunnels = 0;
-  /** Most of its requests at the upstream, without tunnels. */
+  /** Its requests at the upstream whose response has begun. */
+  answered = 0;
+  /** Most of its requests at the upstream, without these two. */
   #maxRequests: number;
 
   constructor(traffic: Traffic, limits: GroupLimits) {
@@ -385,8 +434,8 @@ export class Group {
   }
 
   get hasPlace(): boolean {
-    const { present, openTunnels } = this;
-    return present < this.limits.maxPresent && present - openTunnels < this.#maxRequests;
+    const { present, openTunnels, answered } = this;
+    return present < this.limits.maxPresent && present - openTunnels - answered < this.#maxRequests;
   }
 }
 

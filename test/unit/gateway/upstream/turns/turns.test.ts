@@ -153,6 +153,49 @@ describe('turns', () => {
     expect(present(enter(turns, 30, 'other'))).toBe(8);
   });
 
+  const answer = (turns: Turns, requests: readonly Request[]) => {
+    for (const { visit } of requests) if (visit !== undefined) turns.noteAnswered(visit);
+  };
+
+  it('responses that have begun take no place from requests when the limit is lowered', () => {
+    const turns = turnsWith({ connections: 200 });
+    const streams = enter(turns, 100, 'busy');
+    turns.limitTo(10);
+    const others = enter(turns, 20, 'busy');
+    expect(present(others)).toBe(0);
+    answer(turns, streams);
+    expect([present(others), turns.unanswered, turns.present]).toEqual([9, 9, 109]);
+    expect(present(enter(turns, 2, 'quiet'))).toBe(1);
+    for (const request of [...streams, ...others]) request.leave(turns);
+    expect([turns.unanswered, turns.present]).toEqual([2, 2]);
+  });
+
+  it('however low the limit is, the responses of one payer leave the reserve of all connections to others', () => {
+    const turns = turnsWith({ connections: 40 });
+    turns.limitTo(10);
+    const streams = enter(turns, 60, 'busy');
+    for (let round = 0; round < 10; round++) answer(turns, streams);
+    expect(present(streams)).toBe(36);
+    const quiet = enter(turns, 4, 'quiet');
+    expect(present(quiet)).toBe(4);
+    answer(turns, quiet);
+    expect(present(enter(turns, 1, 'third'))).toBe(0);
+    expect(turns.present).toBe(40);
+  });
+
+  it('public responses that have begun take no place from public requests when the limit is lowered', () => {
+    const turns = turnsWith({ connections: 40 });
+    const streams = enter(turns, 20, '10.0.0.1', 'public');
+    turns.limitTo(10);
+    answer(turns, streams.slice(0, 15));
+    const others = Array.from({ length: 9 }, (_, index) => new Request(`${index}`, 'public').enter(turns));
+    expect(present(others)).toBe(0);
+    streams[0]?.leave(turns);
+    expect(present(others)).toBe(0);
+    answer(turns, streams);
+    expect(present(others)).toBe(1);
+  });
+
   it('a lower limit lowers the share of public operations with it', () => {
     const turns = turnsWith({ connections: 40 });
     turns.limitTo(10);
@@ -227,9 +270,12 @@ class Model {
   readonly waiting: Request[] = [];
   present = 0;
   #open = 0;
+  #answered = 0;
+  #answeredOpen = 0;
   readonly #presentOf = new Map<string, number>();
   readonly #presentIn: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
   readonly #tunnelsIn: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
+  readonly #answeredIn: Record<Traffic, number> = { caller: 0, public: 0, uncharged: 0 };
   readonly #hasPlace: boolean;
   readonly #hasOpenPlace: boolean;
   readonly #fairShare: number;
@@ -242,11 +288,13 @@ class Model {
     const accounts = payers.filter((payer) => payer.startsWith('caller')).length;
     const tunnels = Object.values(this.#tunnelsIn).reduce((sum, count) => sum + count, 0);
     const { connections, reservePercent } = settings;
-    const places = Math.min(connections, Math.max(limit, accounts) + tunnels);
-    const reserved = places === 1 ? 0 : Math.max(1, Math.floor((places * reservePercent) / 100));
-    this.#hasPlace = this.present < places;
-    this.#hasOpenPlace = this.#open < places - reserved;
-    this.#fairShare = Math.max(1, Math.floor(places / (payers.length + 1)));
+    const answered = this.#answered;
+    const openOf = (places: number) =>
+      places === 1 ? 1 : places - Math.max(1, Math.floor((places * reservePercent) / 100));
+    const places = Math.min(connections - answered, Math.max(limit, accounts) + tunnels);
+    this.#hasPlace = this.present - answered < places;
+    this.#hasOpenPlace = this.#open - this.#answeredOpen < openOf(places) && this.#open < openOf(connections);
+    this.#fairShare = Math.max(1, Math.floor((places + answered) / (payers.length + 1)));
   }
 
   #add(request: Request): void {
@@ -262,6 +310,10 @@ class Model {
     this.#presentIn[request.traffic]++;
     if (request.isTunnel) this.#tunnelsIn[request.traffic]++;
     if (request.visit?.isReserved === false) this.#open++;
+    if (request.visit?.isAnswered !== true) return;
+    this.#answered++;
+    this.#answeredIn[request.traffic]++;
+    if (!request.visit.isReserved) this.#answeredOpen++;
   }
 
   presentOf(request: Request): number {
@@ -274,7 +326,8 @@ class Model {
     const shareOf = (places: number) => Math.max(1, Math.floor((places * percent) / 100));
     const present = this.#presentIn[traffic];
     if (traffic === 'caller') return present < connections;
-    return present < shareOf(connections) && present - this.#tunnelsIn[traffic] < shareOf(this.#limit);
+    const apart = this.#tunnelsIn[traffic] + this.#answeredIn[traffic];
+    return present < shareOf(connections) && present - apart < shareOf(this.#limit);
   }
 
   isAdmissible(request: Request): boolean {
@@ -300,11 +353,14 @@ class History {
   readonly #settings: TurnSettings;
   readonly turns: Turns;
   readonly requests: Request[] = [];
+  readonly #isAnswering: boolean;
   #limit: number;
   #nowMs = 0;
 
-  constructor(seed: number, connections: number) {
+  /** @param isAnswering whether responses begin before they end */
+  constructor(seed: number, connections: number, isAnswering: boolean) {
     this.#pick = random(seed);
+    this.#isAnswering = isAnswering;
     this.#settings = {
       ...SETTINGS,
       connections,
@@ -322,6 +378,11 @@ class History {
 
   step(): void {
     this.#nowMs += this.#pick(3);
+    if (this.#isAnswering && this.#pick(2) === 0) {
+      const visit = this.requests[this.#pick(this.requests.length)]?.visit;
+      if (visit !== undefined) this.turns.noteAnswered(visit);
+      return;
+    }
     const kind = this.#pick(20);
     if (kind < 11) this.#enter();
     else if (kind < 19) this.requests[this.#pick(this.requests.length)]?.leave(this.turns);
@@ -350,10 +411,15 @@ class History {
 /** In CI, a million in all. */
 const EVENTS = process.env.WEIR_TEST_CASES === 'all' ? 200_000 : 4_000;
 
-it.each([1, 2, 7, 20, 40])(
-  'a history of random events at %i places loses no place and passes nobody over',
-  (connections) => {
-    const history = new History(connections, connections);
+const HISTORIES = [1, 2, 7, 20, 40].flatMap((connections) => [
+  { connections, isAnswering: false, responses: 'short' },
+  { connections, isAnswering: true, responses: 'long' },
+]);
+
+it.each(HISTORIES)(
+  'a history of random events at $connections places, with $responses responses, loses no place and passes nobody over',
+  ({ connections, isAnswering }) => {
+    const history = new History(connections, connections, isAnswering);
     const { turns, requests } = history;
     for (let event = 0; event < EVENTS; event++) {
       history.step();
@@ -364,7 +430,7 @@ it.each([1, 2, 7, 20, 40])(
         throw new Error(`event ${event}: ${seen} instead of ${[model.present, model.waiting.length, 0]}`);
     }
     for (const request of [...requests]) request.leave(turns);
-    expect([turns.present, turns.waiting]).toEqual([0, 0]);
+    expect([turns.present, turns.unanswered, turns.waiting]).toEqual([0, 0, 0]);
     expect(turns.hasRoomForTunnel()).toBe(connections > 1);
     turns.limitTo(connections);
     const after = Array.from({ length: connections }, (_, index) =>
