@@ -21,22 +21,25 @@ const MOST_EXPANSION = 100;
 /** Bytes that may wait to be decoded, for which the client's response never waits. */
 const MOST_WAITING = 4 * MOST_KEPT;
 
+/** Takes decoded bytes. Returns why no more of them are needed; undefined if they are. */
+type TakeDecoded = (decoded: Buffer) => UnsettledReason | undefined;
+
 /** Decodes a copy of a body beside its transfer, in another thread. */
 export class Decoder {
   readonly #stream: Decompress;
-  readonly #takes: (decoded: Buffer) => void;
+  readonly #takes: TakeDecoded;
   #encodedBytes = 0;
   #decodedBytes = 0;
   #problem: UnsettledReason | undefined;
   readonly #isDone: Promise<void>;
 
   /** @returns undefined if the coding is unknown */
-  static of(coding: string, takes: (decoded: Buffer) => void): Decoder | undefined {
+  static of(coding: string, takes: TakeDecoded): Decoder | undefined {
     const decompress = Object.hasOwn(DECOMPRESSORS, coding) ? DECOMPRESSORS[coding] : undefined;
     return decompress && new Decoder(decompress(), takes);
   }
 
-  private constructor(stream: Decompress, takes: (decoded: Buffer) => void) {
+  private constructor(stream: Decompress, takes: TakeDecoded) {
     this.#stream = stream;
     this.#takes = takes;
     this.#isDone = new Promise((resolve) => {
@@ -64,8 +67,9 @@ export class Decoder {
 
   #onDecoded(decoded: Buffer): void {
     this.#decodedBytes += decoded.length;
-    if (this.#decodedBytes > MOST_KEPT + MOST_EXPANSION * this.#encodedBytes) this.#stop('too-long');
-    else this.#takes(decoded);
+    const isBomb = this.#decodedBytes > MOST_KEPT + MOST_EXPANSION * this.#encodedBytes;
+    const problem = isBomb ? 'too-long' : this.#takes(decoded);
+    if (problem !== undefined) this.#stop(problem);
   }
 
   #stop(reason: UnsettledReason): void {

@@ -22,14 +22,15 @@ export class EventStream implements BodyReader {
     this.#pointer = pointer;
   }
 
-  add(chunk: Buffer): void {
-    if (this.#problem !== undefined) return;
+  add(chunk: Buffer): UnsettledReason | undefined {
+    if (this.#problem !== undefined) return this.#problem;
     // Whole events are read where they are; only the beginning of the next one is kept.
     const end = this.#collected.length === 0 ? (eventStart(chunk, chunk.length - 1, 0) ?? 0) : 0;
     this.#read(chunk.subarray(0, end));
     // In pieces, so that an event alone decides whether it is too long.
     for (let from = end; from < chunk.length && this.#problem === undefined; from += PIECE_BYTES)
       this.#addPiece(chunk.subarray(from, from + PIECE_BYTES));
+    return this.#problem;
   }
 
   #addPiece(piece: Buffer): void {

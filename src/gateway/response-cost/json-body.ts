@@ -6,8 +6,11 @@ import { pointsIn } from './member.ts';
 
 /** Reads the points in a body whose content coding has been removed. */
 export interface BodyReader {
-  /** @param isWhole whether it is the whole body */
-  add(chunk: Buffer, isWhole: boolean): void;
+  /**
+   * @param isWhole whether it is the whole body
+   * @returns why the rest is not read; undefined if it is
+   */
+  add(chunk: Buffer, isWhole: boolean): UnsettledReason | undefined;
   /**
    * Frees the memory: nothing can be added.
    *
@@ -27,11 +30,12 @@ export class JsonBody implements BodyReader {
     this.#pointer = pointer;
   }
 
-  add(chunk: Buffer, isWhole: boolean): void {
-    if (this.#problem !== undefined) return;
+  add(chunk: Buffer, isWhole: boolean): UnsettledReason | undefined {
+    if (this.#problem !== undefined) return this.#problem;
     if (isWhole) this.#found = pointsIn(chunk, this.#pointer);
     else this.#problem = this.#collected.add(chunk);
     if (this.#problem !== undefined) this.#collected.release();
+    return this.#problem;
   }
 
   end(isWhole: boolean): Reading {
