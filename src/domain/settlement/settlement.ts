@@ -57,6 +57,11 @@ export function pointsOf(value: unknown): number | undefined {
   return Math.ceil(value) + 0;
 }
 
+/** A point for each so many bytes, begun ones too. More bytes than any limit has points cost the most that a request can cost. */
+export function pointsOfBytes(bytes: number, bytesPerPoint: number): number {
+  return Math.min(MAX_POINTS, Math.ceil(bytes / bytesPerPoint));
+}
+
 /** A number as JSON writes it (RFC 8259 section 6). Longer ones are no costs. */
 const NUMBER = /^-?(?:0|[1-9]\d{0,99})(?:\.\d{1,99})?(?:[eE][+-]?\d{1,9})?$/;
 

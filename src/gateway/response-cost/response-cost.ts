@@ -1,6 +1,7 @@
 import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import {
   isRefunded,
+  pointsOfBytes,
   pointsOfText,
   type Reading,
   type Settle,
@@ -100,7 +101,7 @@ class CountedBytes implements ResponseCost {
   }
 
   finish(): Reading {
-    return { points: Math.ceil(this.#bytes / this.#bytesPerPoint), problem: undefined };
+    return { points: pointsOfBytes(this.#bytes, this.#bytesPerPoint), problem: undefined };
   }
 }
 
