@@ -106,9 +106,10 @@ function upstreamLines(
     lines.add('X-Request-Id', requestId);
     lines.addAll(spans.forward(upstreamOrigin, request.canonicalTarget.path));
   }
-  // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are.
+  // RFC 9110 section 10.1.4: the only TE value that is passed on, because trailers are. A handshake has a Connection field of its own.
   const te = exchange.field('te');
-  if (te !== undefined && TRAILERS.test(te)) lines.add('TE', 'trailers');
+  if (te !== undefined && !exchange.isTunnel && TRAILERS.test(te))
+    lines.addLines('TE: trailers\r\nConnection: TE\r\n');
   addForwarded(lines, exchange, isTrusted);
   const subject = peer.certificateSubject;
   if (subject !== undefined) lines.add('X-Client-Certificate-Subject', subject);

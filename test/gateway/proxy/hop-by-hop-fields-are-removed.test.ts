@@ -75,6 +75,11 @@ describe('a request', () => {
     expect((await seenWith('TE: gzip, trailers')).te).toBe('trailers');
   });
 
+  it('that accepts trailers lists TE in the Connection field of the upstream, as RFC 9110 section 10.1.4 requires', async () => {
+    expect((await seenWith('TE: trailers')).connection).toBe('TE');
+    expect((await seenWith('TE: gzip')).connection).toBeUndefined();
+  });
+
   it('arrives with the upstream as its Host', async () => {
     const seen = await seenWith('X-A: 1');
     expect(seen).toMatchObject({ host: new URL(gateway.upstream.url).host, 'x-forwarded-host': 'weir' });
