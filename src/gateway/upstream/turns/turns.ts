@@ -149,8 +149,8 @@ export class Turns {
   }
 
   /**
-   * Takes a request off a lowered limit, because its response has begun. It may be long, and it gives no sample any more that could raise the
-   * limit: requests would wait for it in vain. `connections` still counts it.
+   * Takes a request off a lowered limit, because its response has begun. The response may be long, and gives no sample any more that could
+   * raise the limit, so requests would wait in vain. `connections` still counts it.
    */
   noteAnswered(visit: Visit): void {
     if (visit.state !== 'present' || visit.isAnswered || visit.guest.isTunnel) return;
@@ -388,7 +388,7 @@ export class Group {
   openTunnels = 0;
   /** Its requests at the upstream whose response has begun. */
   answered = 0;
-  /** Most of its requests at the upstream, without these two. */
+  /** Most of its requests at the upstream, without its tunnels and those that are answered. */
   #maxRequests: number;
 
   constructor(traffic: Traffic, limits: GroupLimits) {
