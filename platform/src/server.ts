@@ -116,10 +116,11 @@ async function openQueues(
   onError: (error: Error) => void,
 ): Promise<Jobs> {
   // Repeating a run that is only slow does no harm: the second one waits for the lock and finds the work done.
-  const work = { concurrency: 8, retryLimit: 10, retryBaseSeconds: 1, expireInSeconds: 5 };
+  const work = { concurrency: 8, expireInSeconds: 5 };
   const queues = [
-    { name: OPERATION_QUEUE, ...work },
-    { name: SETTLEMENT_QUEUE, ...work },
+    { name: OPERATION_QUEUE, ...work, retryLimit: 10, retrySeconds: 1 },
+    // Without a limit, because nobody hears of a settlement that is given up.
+    { name: SETTLEMENT_QUEUE, ...work, retrySeconds: 5 },
   ];
   return openJobs(executor, queues, sweepSeconds, onError);
 }

@@ -7,8 +7,10 @@ import { type JobHandler, runQueue } from './runner.ts';
 export interface QueueSettings {
   readonly name: string;
   readonly concurrency: number;
-  readonly retryLimit: number;
-  readonly retryBaseSeconds: number;
+  /** How often a job that fails is run again. Absent: until it succeeds. */
+  readonly retryLimit?: number;
+  /** The wait before a job is run again. With a limit, it doubles with each failure. */
+  readonly retrySeconds: number;
   /** A run that takes longer is assumed dead, and the job is run again. */
   readonly expireInSeconds: number;
 }
@@ -28,6 +30,11 @@ export interface NewJob {
   readonly data: Readonly<Record<string, string>>;
   readonly startAfter?: Date;
 }
+
+/** The highest number of the column. */
+const ENDLESS = 2 ** 31 - 1;
+/** pg-boss archives a job that waits for longer than this. Its default is 14 days after the first run. */
+const KEEP_UNTIL = new Date('9999-12-31T00:00:00Z');
 
 /** Opens the queues with pg-boss, which uses the database of `executor`. */
 export async function openJobs(
@@ -54,10 +61,13 @@ export async function openJobs(
       const settings = settingsOf.get(name);
       if (!settings) throw new Error(`There is no queue "${name}".`);
       if (jobs.length === 0) return;
-      const { retryLimit, retryBaseSeconds, expireInSeconds } = settings;
-      const retry = { retryLimit, retryDelay: retryBaseSeconds, retryBackoff: true, expireInSeconds };
+      const { retryLimit, retrySeconds: retryDelay, expireInSeconds } = settings;
+      const retry =
+        retryLimit === undefined
+          ? { retryLimit: ENDLESS, retryBackoff: false, keepUntil: KEEP_UNTIL }
+          : { retryLimit, retryBackoff: true };
       await boss.insert(
-        jobs.map((job) => ({ name, ...job, ...retry })),
+        jobs.map((job) => ({ name, ...job, ...retry, retryDelay, expireInSeconds })),
         { db: executorOn(db) },
       );
     },

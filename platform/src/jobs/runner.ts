@@ -10,7 +10,7 @@ export interface Job {
   readonly retryLimit: number;
 }
 
-/** Runs a job. If it throws, the job is run again after an exponential delay with jitter. */
+/** Runs a job. If it throws, the job is run again after a delay, as its queue is set. */
 export type JobHandler = (job: Job) => Promise<void>;
 
 /** How often an idle queue checks for scheduled jobs, and for jobs of other processes. */

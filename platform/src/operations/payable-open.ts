@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { newId } from '../catalog/catalog.ts';
 import type { Database } from '../database/schema.ts';
 import { lockResource, type Resource, recordTransition } from '../events/transitions.ts';
@@ -9,6 +10,9 @@ import type { OperationWork } from './run.ts';
 
 export const SETTLEMENT_QUEUE = 'settlements';
 export const PAYABLE_OPEN = 'Payable.Open';
+
+/** A settlement that waits for a lock makes way for others, and is tried again. Shorter than the time after which it is assumed dead. */
+const LOCK_TIMEOUT = '2s';
 
 /** Throws a 422 if the payable is `Returned`, the only final state (contract section 3 rule 1). */
 export function checkOpenable(payable: Resource): void {
@@ -26,6 +30,7 @@ export function openPayableWork(jobs: Jobs, settlementSeconds: number): Operatio
     const payable = await lockResource(db, String(operation.input.payableId));
     checkOpenable(payable);
     if (payable.status === 'Open' || payable.status === 'Paid') {
+      if (payable.status === 'Open') await settleAgain(db, jobs, payable);
       return { status: 'Completed', result: { payableId: payable.id, status: payable.status } };
     }
     const counterparty_account_id = await updateParty(db, payable);
@@ -71,18 +76,47 @@ async function updateParty(db: Database, payable: Resource): Promise<string | nu
   return party;
 }
 
+/** Queues the settlement of an open payable once more, because an earlier version gave up after ten tries. A second one changes nothing. */
+async function settleAgain(db: Database, jobs: Jobs, { id, account_id, sequence }: Resource): Promise<void> {
+  const movement = await db
+    .selectFrom('resources')
+    .select('id')
+    .where('kind', '=', 'FundsMovement')
+    .where('account_id', '=', account_id)
+    .where('status', '=', 'Processing')
+    .where(sql`fields ->> 'payableId'`, '=', id)
+    // It is younger than its payable.
+    .where('sequence', '>', sequence)
+    .orderBy('sequence')
+    .limit(1)
+    .executeTakeFirst();
+  if (!movement) return;
+  await jobs.enqueue(db, SETTLEMENT_QUEUE, [{ data: { payableId: id, fundsMovementId: movement.id } }]);
+}
+
 /** Completes the movement of funds, and marks the payable and its invoice as paid. */
 export function settle(db: Database, now: () => Date, job: Job): Promise<void> {
   return db.transaction().execute(async (trx) => {
+    await sql`set local lock_timeout = ${sql.lit(LOCK_TIMEOUT)}`.execute(trx);
     const at = now();
     const payable = await lockResource(trx, job.data.payableId ?? '');
-    if (payable.status !== 'Open') return;
-    await recordTransition(trx, { id: job.data.fundsMovementId ?? '' }, { part: 'Completed', at });
+    const movement = await lockResource(trx, job.data.fundsMovementId ?? '');
+    // Another job may have settled it. The payable may be open again since, for another movement.
+    if (payable.status !== 'Open' || movement.status === 'Completed') return;
+    await recordTransition(trx, movement, { part: 'Completed', at });
     await recordTransition(trx, payable, { part: 'Paid', at });
-    if (typeof payable.fields.invoiceId !== 'string') return;
-    const invoice = await lockResource(trx, payable.fields.invoiceId);
-    // Only if the payer owns it: the id came from a client.
-    if (invoice.kind !== 'Invoice' || invoice.account_id !== payable.account_id) return;
-    await recordTransition(trx, invoice, { part: 'Paid', at });
+    const invoice = await findInvoice(trx, payable);
+    if (invoice) await recordTransition(trx, invoice, { part: 'Paid', at });
   });
+}
+
+/** The invoice that a payable names, if the payer owns it: the id came from a client. */
+function findInvoice(db: Database, { fields, account_id }: Resource): Promise<Resource | undefined> {
+  return db
+    .selectFrom('resources')
+    .selectAll()
+    .where('kind', '=', 'Invoice')
+    .where('id', '=', String(fields.invoiceId))
+    .where('account_id', '=', account_id)
+    .executeTakeFirst();
 }

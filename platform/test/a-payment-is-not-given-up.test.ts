@@ -1,0 +1,75 @@
+import { sql } from 'kysely';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
+import { type Platform, startPlatform } from '../src/server.ts';
+import { ACCT_1, type Client, createClient } from './fixtures/client.ts';
+import { createDatabase } from './fixtures/postgres.ts';
+
+const serverUrl = inject('postgresUrl');
+const PAYABLE = '/v3/payments/payables/payable_1001';
+
+// A second connection changes the jobs, which an embedded database does not have.
+describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
+  let database: OpenDatabase;
+  let platform: Platform;
+  let client: Client;
+  beforeEach(async () => {
+    const settings = { kind: 'postgres', url: await createDatabase(serverUrl ?? '') } as const;
+    platform = await startPlatform({
+      host: '127.0.0.1',
+      port: 0,
+      logLevel: 'silent',
+      database: settings,
+      seed: true,
+      settlementSeconds: 3600,
+      sweepSeconds: 1,
+    });
+    client = createClient(platform.url, ACCT_1);
+    database = await openDatabase(settings);
+  });
+  afterEach(async () => {
+    await platform.close();
+    await database.close();
+  });
+
+  async function open(): Promise<void> {
+    const { body } = await client.send('POST', `${PAYABLE}/open`);
+    await client.poll(`/v3/platform/operations/${body.id}`, ({ status }) => status === 'Completed');
+  }
+
+  const settlements = async () => {
+    const { rows } = await sql<{ state: string; retry_count: number; kept: boolean }>`
+      select state, retry_count, keep_until > now() + interval '100 years' as kept
+      from pgboss.job where name = 'settlements' order by created_on
+    `.execute(database.db);
+    return rows;
+  };
+
+  test('a settlement that has failed a thousand times is tried again, and pays once nothing holds its payable', async () => {
+    await open();
+    await database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('resources').select('id').where('id', '=', 'payable_1001').forUpdate().execute();
+      await sql`
+        update pgboss.job set retry_count = 1000, start_after = now() where name = 'settlements'
+      `.execute(database.db);
+      await expect.poll(settlements).toEqual([{ state: 'retry', retry_count: 1000, kept: true }]);
+    });
+    await client.poll(PAYABLE, ({ status }) => status === 'Paid');
+  });
+
+  test('an open payable whose settlement was given up is settled when it is opened again, and paid once', async () => {
+    await open();
+    await sql`update pgboss.job set state = 'failed' where name = 'settlements'`.execute(database.db);
+    await open();
+    await client.poll(PAYABLE, ({ status }) => status === 'Paid');
+    // What settled it before comes back.
+    await sql`update pgboss.job set state = 'retry', start_after = now() where name = 'settlements'`.execute(
+      database.db,
+    );
+    await expect
+      .poll(async () => (await settlements()).map(({ state }) => state))
+      .toEqual(['completed', 'completed']);
+    const events = await client.walk('/v3/platform/events?filter[type][eq]=FundsMovement.Completed');
+    expect(events.length).toBe(1);
+  });
+});
