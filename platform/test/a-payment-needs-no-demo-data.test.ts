@@ -62,19 +62,24 @@ describe.each(databases)('on $name', (database) => {
     await isPaid(payer, again);
   });
 
-  test('the other party of a payable is the Account that its payee has when it is opened', async () => {
+  test('the other party of a payable and of its invoice is the Account that the payee has when the payable is opened', async () => {
     const payer = platform.as(ACCT_1);
     const payeeId = await create(payer, 'payees', { name: 'Late' });
-    const id = await create(payer, 'payables', { payeeId, ...MONEY });
+    const invoiceId = await create(payer, 'invoices', { payeeId, ...MONEY });
+    const id = await create(payer, 'payables', { payeeId, invoiceId, ...MONEY });
     await payer.send('POST', `/v3/payments/payees/${payeeId}/associate-account`, { accountId: 'acct_2' });
     await open(payer, id);
     await isPaid(payer, id);
-    const types = async () => {
-      const events = await platform.as(ACCT_2).walk(`/v3/platform/events?filter[resourceId][eq]=${id}`);
+    const typesOf = async (resourceId: string) => {
+      const events = await platform
+        .as(ACCT_2)
+        .walk(`/v3/platform/events?filter[resourceId][eq]=${resourceId}`);
       return events.map(({ type }) => type);
     };
-    await expect.poll(types).toEqual(['Payable.Paid']);
-    expect((await platform.as(ACCT_2).get(`/v3/payments/payables/${id}`)).status).toBe(200);
+    await expect.poll(() => typesOf(id)).toEqual(['Payable.Paid']);
+    await expect.poll(() => typesOf(invoiceId)).toEqual(['Invoice.Paid']);
+    for (const path of [`payables/${id}`, `invoices/${invoiceId}`])
+      expect((await platform.as(ACCT_2).get(`/v3/payments/${path}`)).status).toBe(200);
   });
 
   test('a payable refers only to resources of its own Account', async () => {

@@ -60,18 +60,20 @@ export function accountOfPayee({ fields }: Pick<Resource, 'fields'>): string | n
   return typeof payeeAccountId === 'string' ? payeeAccountId : null;
 }
 
-/** The payee may have got an Account, or another one, since the payable was created. */
+/** The payee may have got an Account, or another one, since the payable and its invoice were created. */
 async function updateParty(db: Database, payable: Resource): Promise<string | null> {
   const payee = await db
     .selectFrom('resources')
     .select('fields')
     .where('id', '=', String(payable.fields.payeeId))
     .executeTakeFirst();
-  const party = payee === undefined ? payable.counterparty_account_id : accountOfPayee(payee);
+  if (!payee) return payable.counterparty_account_id;
+  const party = accountOfPayee(payee);
+  const invoice = await findInvoice(db, payable);
   await db
     .updateTable('resources')
     .set({ counterparty_account_id: party })
-    .where('id', '=', payable.id)
+    .where('id', 'in', invoice ? [payable.id, invoice.id] : [payable.id])
     .execute();
   return party;
 }
