@@ -73,6 +73,14 @@ describe.each(databases)('on $name', (database) => {
     expect((await client.get(`/v3/payments/payables/${id}`)).body.status).toBe('Returned');
   });
 
+  test('a triggered payable keeps its other party when it is opened, because its payee is an example of another Account', async () => {
+    const client = platform.as(ACCT_2);
+    const id = await trigger(client, 'Payable.PartiallyPaid', { counterpartyAccountId: 'acct_3' });
+    await client.send('POST', `/v3/payments/payables/${id}/open`);
+    const paid = await client.poll(`/v3/payments/payables/${id}`, ({ status }) => status === 'Paid');
+    expect(paid.counterpartyAccountId).toBe('acct_3');
+  });
+
   test('the same Idempotency-Key and body give the same answer, and act once', async () => {
     const client = platform.as(ACCT_1);
     const key = { 'idempotency-key': 'session-1' };

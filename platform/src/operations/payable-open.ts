@@ -65,7 +65,10 @@ async function updateParty(db: Database, payable: Resource): Promise<string | nu
   const payee = await db
     .selectFrom('resources')
     .select('fields')
+    .where('kind', '=', 'Payee')
     .where('id', '=', String(payable.fields.payeeId))
+    // A triggered payable names an example, which another Account may own.
+    .where('account_id', '=', payable.account_id)
     .executeTakeFirst();
   if (!payee) return payable.counterparty_account_id;
   const party = accountOfPayee(payee);
