@@ -4,7 +4,12 @@ import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
 import { deleteExpired } from '../src/database/retention.ts';
 import type { Database } from '../src/database/schema.ts';
 import { logAttempts } from '../src/deliveries/attempts.ts';
-import { type ClaimedDelivery, claimDeliveries, queueDeliveries } from '../src/deliveries/queue.ts';
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  findWaiting,
+  queueDeliveries,
+} from '../src/deliveries/queue.ts';
 import { type Platform, startPlatform } from '../src/server.ts';
 import { settleOptions } from '../src/settings.ts';
 import { ACCT_1, type Client, createClient, type Reply, trigger } from './fixtures/client.ts';
@@ -96,6 +101,29 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     const delivery = await database.db.selectFrom('deliveries').selectAll().executeTakeFirstOrThrow();
     expect(delivery).toMatchObject({ status: 'Delivered', attempts: 2 });
     expect(await database.db.selectFrom('delivery_queue').selectAll().execute()).toEqual([]);
+  });
+
+  test('a subscription is deleted while its log is locked, and the log cannot be read from then on', async () => {
+    const { id } = await subscribe(client, 'Paused');
+    await trigger(client, 'Mandate.Created');
+    const path = `/v3/platform/webhook-subscriptions/${id}`;
+    const [held] = await client.walk(`${path}/deliveries`);
+    await database.db.transaction().execute(async (trx) => {
+      await trx.selectFrom('deliveries').select('id').forUpdate().execute();
+      expect((await client.send('DELETE', path)).status).toBe(204);
+    });
+    for (const read of [`${path}/deliveries`, `${path}/deliveries/${held?.id}`])
+      expect((await client.get(read)).status).toBe(404);
+    // A redelivery that began before the deletion.
+    await queueDeliveries(
+      database.db,
+      [{ id: held?.id ?? '', subscription_id: id }],
+      new Date(Date.now() - 1000),
+    );
+    expect(await findWaiting(database.db, new Date())).toEqual([]);
+    await deleteExpired(database.db, new Date());
+    for (const table of ['deliveries', 'delivery_queue'] as const)
+      expect([table, await database.db.selectFrom(table).selectAll().execute()]).toEqual([table, []]);
   });
 
   test('what was queued again while it was deleted leaves the queue', async () => {

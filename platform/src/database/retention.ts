@@ -13,23 +13,29 @@ export function startRetention(db: Database, now: () => Date, onError: (error: E
   return () => clearInterval(timer);
 }
 
-/** Deletes idempotency keys after a day, expired snapshots, and events after a month unless a delivery is still pending. */
+/**
+ * Deletes idempotency keys after a day, expired snapshots, the log of deleted subscriptions, and events after a month unless a delivery
+ * is still pending.
+ */
 export async function deleteExpired(db: Database, now: Date): Promise<void> {
   const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS);
   await db.deleteFrom('idempotency_keys').where('created_at', '<', daysAgo(1)).execute();
   await db.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
   await sql`
     with old as (
-      delete from deliveries where created_at < ${daysAgo(EVENT_DAYS)}
+      delete from deliveries where (
+        created_at < ${daysAgo(EVENT_DAYS)}
         and not exists (select from delivery_queue where delivery_queue.delivery_id = deliveries.id)
+      ) or subscription_id not in (select id from subscriptions)
       returning id
     )
     delete from delivery_attempts using old where delivery_id = old.id
   `.execute(db);
-  // A delivery that was queued again while it was deleted, alone or with its subscription.
+  // A delivery that was queued again while it or its subscription was deleted.
   await sql`
     delete from delivery_queue
     where not exists (select from deliveries where deliveries.id = delivery_queue.delivery_id)
+      or subscription_id not in (select id from subscriptions)
   `.execute(db);
   await db
     .deleteFrom('events')

@@ -22,7 +22,7 @@ export async function logAttempts(
   now: Date,
 ): Promise<void> {
   const rows = attempts.map((attempt) => rowOf(attempt, settings, now));
-  // A delivery may have been deleted with its subscription in the meantime, so everything joins existing rows. It may also have ended
+  // A delivery may have been deleted in the meantime, so everything joins existing rows. It may also have ended
   // with an attempt of another process that took over its lease. Then only a success changes it, because a failure is not retried. The
   // lock waits for a process that is logging such an attempt. What changes the queue reads the locked rows, because a row that this
   // statement has changed can no longer be locked.

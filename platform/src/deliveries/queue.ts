@@ -42,6 +42,11 @@ export async function queueDeliveries(
     .execute();
 }
 
+/** Removes the deliveries of a subscription from the queue, in `db`'s transaction. */
+export async function leaveQueue(db: Database, subscriptionId: string): Promise<void> {
+  await db.deleteFrom('delivery_queue').where('subscription_id', '=', subscriptionId).execute();
+}
+
 /** Makes all deliveries of a subscription that wait for a retry due now. */
 export async function hastenDeliveries(db: Database, subscriptionId: string, now: Date): Promise<void> {
   await db

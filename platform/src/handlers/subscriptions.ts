@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Scope } from '../catalog/resource.ts';
 import type { Database, Tables } from '../database/schema.ts';
 import { refusalOfNewUrl } from '../deliveries/addresses.ts';
-import { hastenDeliveries } from '../deliveries/queue.ts';
+import { hastenDeliveries, leaveQueue } from '../deliveries/queue.ts';
 import { checkSubscribedEvents } from '../events/subscribed.ts';
 import type { Call } from '../http/call.ts';
 import { invalid, notFound } from '../http/problems.ts';
@@ -76,12 +76,11 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
     },
     async deleteWebhookSubscription(call, db) {
       const { id } = await findSubscription(db, call);
-      // The lock waits for those who queue its deliveries at this moment.
-      await db.selectFrom('subscriptions').select('id').where('id', '=', id).forUpdate().execute();
-      const ofSubscription = db.selectFrom('deliveries').select('id').where('subscription_id', '=', id);
-      await db.deleteFrom('delivery_attempts').where('delivery_id', 'in', ofSubscription).execute();
-      await db.deleteFrom('delivery_queue').where('subscription_id', '=', id).execute();
+      // Most of its queue goes before the subscription is locked, because those who write events wait for the lock.
+      await leaveQueue(db, id);
       await db.deleteFrom('subscriptions').where('id', '=', id).execute();
+      // What was queued until it was locked. Its log is left to the hourly deletion of old data.
+      await leaveQueue(db, id);
       return { status: 204 };
     },
   };
