@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { Database, Tables } from '../database/schema.ts';
 import type { Call } from '../http/call.ts';
 import { notFound } from '../http/problems.ts';
@@ -15,41 +15,57 @@ export function eventHandlers({ sealer }: Services): Handlers {
     listEvents: async (call, db) => ok(await readPage(sealer, call, eventList(db, call))),
     async getEvent(call, db) {
       const id = pathId(call, 'eventId');
-      const event = await selectVisible(db, call).where('id', '=', id).executeTakeFirst();
+      const event = await db
+        .selectFrom('events')
+        .select('payload')
+        .where('id', '=', id)
+        .where((where) => where.or(recipientsOf(call).map((recipient) => where.and(recipient))))
+        .executeTakeFirst();
       if (!event) throw notFound('event', id);
       return ok(event.payload);
     },
   };
 }
 
-/** The events whose recipient is the acting Account, its Organization or the principal. */
-function selectVisible(db: Database, { caller }: Call) {
-  return db
-    .selectFrom('events')
-    .select(['sequence', 'payload'])
-    .where((where) =>
-      where.or([
-        where.and({ scope_type: 'Account', scope_id: caller.accountId }),
-        where.and({ scope_type: 'Person', scope_id: caller.principalId }),
-        where.and({ scope_type: 'Organization', scope_id: caller.organizationId ?? '' }),
-      ]),
-    );
+/** The recipients whose events the caller reads: the acting Account, its Organization and the principal. */
+function recipientsOf({ caller }: Call) {
+  const { accountId, principalId, organizationId } = caller;
+  return [
+    { scope_type: 'Account', scope_id: accountId },
+    { scope_type: 'Person', scope_id: principalId },
+    ...(organizationId === undefined ? [] : [{ scope_type: 'Organization', scope_id: organizationId }]),
+  ];
 }
 
 /** The list has no total, because it only grows. */
 function eventList(db: Database, call: Call): ListSource<Event> {
-  const filters = readFilters(call);
   return {
-    fetch(afterKey, limit) {
-      const visible = selectVisible(db, call).where('sequence', '>', afterKey);
-      return filters.reduce(withFilter, visible).orderBy('sequence').limit(limit).execute();
-    },
+    fetch: (afterKey, limit) => selectEvents(db, call, afterKey, limit).execute(),
     keyOf: (row) => String(row.sequence),
     toBody: (row) => row.payload,
   };
 }
 
-type Query = ReturnType<typeof selectVisible>;
+/** A page of the events that the caller reads and that match the request's filters. */
+export function selectEvents(db: Database, call: Call, afterKey: string, limit: number) {
+  const filters = readFilters(call);
+  // One query for each recipient, so that each reads a range of an index in the list's order.
+  const ofRecipients = recipientsOf(call).map((recipient) => {
+    const query = selectLater(db, afterKey).where((where) => where.and(recipient));
+    return sql`(${filters.reduce(withFilter, query).orderBy('sequence').limit(limit)})`;
+  });
+  return db
+    .selectFrom(sql<Event>`(${sql.join(ofRecipients, sql` union all `)})`.as<'found'>('found'))
+    .selectAll()
+    .orderBy('sequence')
+    .limit(limit);
+}
+
+function selectLater(db: Database, afterKey: string) {
+  return db.selectFrom('events').select(['sequence', 'payload']).where('sequence', '>', afterKey);
+}
+
+type Query = ReturnType<typeof selectLater>;
 
 /** openapi.yaml declares no other filters here. */
 function withFilter(query: Query, filter: Filter): Query {
