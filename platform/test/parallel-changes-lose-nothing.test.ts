@@ -126,6 +126,35 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
       expect([table, await database.db.selectFrom(table).selectAll().execute()]).toEqual([table, []]);
   });
 
+  const SEARCH = '/v3/search/payees?page[mode]=materialized&page[size]=5';
+
+  test('a page of a frozen search that is deleted meanwhile is a 404, and not the end of the results', async () => {
+    const { resultSetId, nextPageToken } = (await client.get(SEARCH)).body.pagination;
+    const answers: Promise<Reply>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      await sql`lock table search_snapshot_rows in access exclusive mode`.execute(trx);
+      answers.push(client.get(`${SEARCH}&page[token]=${nextPageToken}`));
+      await untilWaiting(database.db, 1);
+      await trx.deleteFrom('search_snapshots').where('id', '=', resultSetId).execute();
+    });
+    const [answer] = await Promise.all(answers);
+    expect([answer?.status, answer?.body.code]).toEqual([404, 'ResourceNotFound']);
+  });
+
+  test('searches that are frozen at once leave twenty', async () => {
+    for (let i = 0; i < 20; i++) await client.get(SEARCH);
+    const answers: Promise<Reply>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      await sql`lock table search_snapshots in share mode`.execute(trx);
+      answers.push(...Array.from({ length: 5 }, () => client.get(SEARCH)));
+      await untilWaiting(database.db, 5);
+    });
+    const made = (await Promise.all(answers)).map(({ body }) => body.pagination.resultSetId);
+    const left = await database.db.selectFrom('search_snapshots').select('id').execute();
+    expect(left.length).toBe(20);
+    expect(left.map(({ id }) => id)).toEqual(expect.arrayContaining(made));
+  });
+
   test('what was queued again while it was deleted leaves the queue', async () => {
     const { id } = await subscribe(client, 'Paused');
     await queueDeliveries(database.db, [{ id: 'dlv_deleted', subscription_id: id }], new Date());

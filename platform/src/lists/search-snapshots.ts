@@ -31,7 +31,6 @@ export function createSnapshot(
 ): Promise<Snapshot> {
   const id = `rs_${randomUUID()}`;
   return db.transaction().execute(async (trx) => {
-    await deleteOldSnapshots(trx, call.caller.accountId, now);
     const expiresAt = new Date(now.getTime() + lifetimeSeconds * 1000);
     await trx
       .insertInto('search_snapshots')
@@ -62,6 +61,8 @@ export function createSnapshot(
       throw invalid('page[mode]', `freezes at most ${MAX_ROWS} results; narrow the search with filters`);
     }
     await trx.updateTable('search_snapshots').set({ total_size: totalSize }).where('id', '=', id).execute();
+    // Last, so that the copies of one Account are made side by side.
+    await deleteOthers(trx, call.caller.accountId, id, now);
     return { id, totalSize };
   });
 }
@@ -81,21 +82,25 @@ export async function findSnapshot(db: Database, call: Call, id: string, now: Da
   return { id, totalSize: snapshot.total_size };
 }
 
-/** The rows of the snapshot. */
+/** The rows of the snapshot. Throws a 404 if it was deleted after it was found. */
 export function snapshotList(
   db: Database,
   snapshot: Snapshot,
 ): ListSource<{ position: string; resource: object }> {
   return {
-    fetch: (afterKey, limit) =>
-      db
+    async fetch(afterKey, limit) {
+      const rows = await db
         .selectFrom('search_snapshot_rows')
         .select(['position', 'resource'])
         .where('snapshot_id', '=', snapshot.id)
         .where('position', '>', afterKey)
         .orderBy('position')
         .limit(limit)
-        .execute(),
+        .execute();
+      if (rows.length === 0 && Number(afterKey) < snapshot.totalSize)
+        throw notFound('result set', snapshot.id);
+      return rows;
+    },
     keyOf: (row) => String(row.position),
     toBody: ({ resource }) => resourceBody(thaw(resource as FrozenResource)),
     count: () => Promise.resolve(snapshot.totalSize),
@@ -111,18 +116,20 @@ function thaw(frozen: FrozenResource): Resource {
   return { ...frozen, created_at: new Date(frozen.created_at), updated_at: new Date(frozen.updated_at) };
 }
 
-/** A row of a snapshot. */
 function queryOf(call: Call): string {
   return JSON.stringify([call.operationId, readFilters(call)]);
 }
 
-/** Makes room for one more snapshot of the Account. Deletes expired snapshots, then the oldest. */
-async function deleteOldSnapshots(db: Database, accountId: string, now: Date): Promise<void> {
+/** Deletes expired snapshots, and then the oldest of the Account but for this one, which is new. */
+async function deleteOthers(db: Database, accountId: string, id: string, now: Date): Promise<void> {
+  // Until the transaction ends, so that parallel searches count each other's.
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`snapshots of ${accountId}`}, 0))`.execute(db);
   await db.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
   const old = db
     .selectFrom('search_snapshots')
     .select('id')
     .where('account_id', '=', accountId)
+    .where('id', '<>', id)
     .orderBy('expires_at', 'desc')
     .offset(MAX_SNAPSHOTS - 1);
   await db.deleteFrom('search_snapshots').where('id', 'in', old).execute();
