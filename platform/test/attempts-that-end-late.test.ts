@@ -144,3 +144,31 @@ describe('a new URL, where an endpoint that fails is paused at once', () => {
     await client.poll(path, ({ status }) => status === 'Active');
   });
 });
+
+describe('where the next retry is hours away', () => {
+  const LATE = { retryBaseSeconds: 3600, maxAttempts: 12 };
+  const active = usePlatform(quickest, { deliveries: LATE });
+  const paused = usePlatform(quickest, { deliveries: { ...LATE, pauseAfterSeconds: 0, probeSeconds: 0.2 } });
+
+  test('a new URL is tried at once', async () => {
+    const client = active.as(ACCT_1);
+    const [receiver, path] = await active.subscribe(client, ['Mandate.Created']);
+    receiver.answer = 500;
+    await trigger(client, 'Mandate.Created');
+    await client.poll(path, ({ failingSince }) => failingSince !== undefined);
+    receiver.answer = 204;
+    await client.send('PATCH', path, { url: `${receiver.url}new` });
+    await client.poll(`${path}/deliveries`, ({ data }) => data[0]?.status === 'Delivered');
+  });
+
+  test('a subscription that is paused because its endpoint fails is probed, and resumes', async () => {
+    const client = paused.as(ACCT_1);
+    const [receiver, path] = await paused.subscribe(client, ['Mandate.Created']);
+    receiver.answer = 500;
+    await trigger(client, 'Mandate.Created');
+    await client.poll(path, ({ status }) => status === 'Paused');
+    receiver.answer = 204;
+    await client.poll(path, ({ status }) => status === 'Active');
+    await client.poll(`${path}/deliveries`, ({ data }) => data[0]?.status === 'Delivered');
+  });
+});

@@ -1,7 +1,7 @@
 import type { Database } from '../database/schema.ts';
 import type { DeliverySettings } from '../settings.ts';
 import type { Attempt } from './attempts.ts';
-import { hastenDeliveries } from './queue.ts';
+import { hastenDeliveries, hastenProbe } from './queue.ts';
 
 /** The health of a subscription's endpoint. */
 export interface EndpointState {
@@ -95,5 +95,7 @@ function change(
       .where('id', '=', id)
       .execute();
     if (isMoved && after.status === 'Active') await hastenDeliveries(trx, id, now);
+    // All of its deliveries may wait hours for their retries.
+    if (after.probe_at !== null) await hastenProbe(trx, id, now);
   });
 }

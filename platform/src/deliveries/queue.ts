@@ -59,6 +59,20 @@ export async function hastenDeliveries(db: Database, subscriptionId: string, now
     .execute();
 }
 
+/** Makes the next delivery of a subscription due now, so that it can be probed. Deliveries that others change at this moment are skipped. */
+export async function hastenProbe(db: Database, subscriptionId: string, now: Date): Promise<void> {
+  await sql`
+    with next as (
+      select delivery_id from delivery_queue
+      where subscription_id = ${subscriptionId} and (leased_until is null or leased_until <= ${now})
+        and not is_under_way
+      order by due_at limit 1 for update skip locked
+    )
+    update delivery_queue set due_at = ${now} from next
+    where delivery_queue.delivery_id = next.delivery_id and due_at > ${now}
+  `.execute(db);
+}
+
 /**
  * The subscriptions with deliveries due now, longest waiting first. Costs one index probe for each subscription in the
  * queue, regardless of the number of its deliveries (a loose index scan).

@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import type { Scope } from '../catalog/resource.ts';
 import type { Database, Tables } from '../database/schema.ts';
 import { refusalOfNewUrl } from '../deliveries/addresses.ts';
-import { hastenDeliveries, leaveQueue } from '../deliveries/queue.ts';
+import { hastenDeliveries, hastenProbe, leaveQueue } from '../deliveries/queue.ts';
 import { checkSubscribedEvents } from '../events/subscribed.ts';
 import type { Call } from '../http/call.ts';
 import { invalid, notFound } from '../http/problems.ts';
@@ -54,7 +54,7 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       ok(await readPage(sealer, call, subscriptionList(db, call, bodyOf))),
     getWebhookSubscription: async (call, db) => ok(bodyOf(await findSubscription(db, call))),
     async updateWebhookSubscription(call, db) {
-      const { id } = await findSubscription(db, call);
+      const { id, url: earlierUrl } = await findSubscription(db, call);
       const { url, subscribedEvents, description, status } = call.body as Partial<SubscriptionBody>;
       check(call.body as Partial<SubscriptionBody>, allowPrivate);
       const now = settings.now();
@@ -71,7 +71,7 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
         .where('id', '=', id)
         .returningAll()
         .executeTakeFirstOrThrow();
-      if (status === 'Active') await hastenDeliveries(db, id, now);
+      if (status === 'Active' || updated.url !== earlierUrl) await tryNow(db, updated, now);
       return ok(bodyOf(updated));
     },
     async deleteWebhookSubscription(call, db) {
@@ -101,6 +101,12 @@ function newSubscription({ url, subscribedEvents, description }: SubscriptionBod
     created_at: now,
     updated_at: now,
   };
+}
+
+/** Sends what waits for a retry, or one delivery of it if the subscription is paused because its endpoint failed. */
+async function tryNow(db: Database, { id, status, probe_at }: Subscription, now: Date): Promise<void> {
+  if (status === 'Active') await hastenDeliveries(db, id, now);
+  else if (probe_at) await hastenProbe(db, id, now);
 }
 
 /** A new URL has not failed. If its subscription is paused because the earlier one failed, it is probed now. */
