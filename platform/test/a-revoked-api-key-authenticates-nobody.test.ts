@@ -148,6 +148,25 @@ describe.each(databases)('on $name', (database) => {
     expect((await service.send('POST', `${KEYS}/${ofService.id}/revoke`)).status).toBe(200);
   });
 
+  test('a key of an Organization is revoked by its principal or a Person, and not by a ServiceAccount of an Account', async () => {
+    const url = gateways[0]?.url ?? '';
+    const service = createClient(url, { authorization: 'Bearer service' });
+    const organization = createClient(url, {
+      authorization: 'Bearer organization',
+      'x-service-account': 'acct_2',
+    });
+    for (const allowed of [organization, person]) {
+      const { body } = await organization.send('POST', KEYS, { name: 'Group' });
+      const revoke = async (client: Client) => {
+        const answer = await client.send('POST', `${KEYS}/${body.id}/revoke`);
+        return [answer.status, answer.body.status];
+      };
+      expect(await revoke(service)).toEqual([403, 403]);
+      expect((await person.get(`${KEYS}/${body.id}`)).body.status).toBe('Active');
+      expect(await revoke(allowed)).toEqual([200, 'Revoked']);
+    }
+  });
+
   test('no key is issued for a ServiceAccount that is switched off', async () => {
     for (const part of ['Inactivated', 'Disabled']) {
       const principalId = await trigger(person, `ServiceAccount.${part}`);
