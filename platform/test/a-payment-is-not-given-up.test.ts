@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
 import { type Platform, startPlatform } from '../src/server.ts';
-import { ACCT_1, type Client, createClient } from './fixtures/client.ts';
+import { ACCT_1, type Client, createClient, trigger } from './fixtures/client.ts';
 import { createDatabase } from './fixtures/postgres.ts';
 
 const serverUrl = inject('postgresUrl');
@@ -21,6 +21,7 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
       logLevel: 'silent',
       database: settings,
       seed: true,
+      triggers: true,
       settlementSeconds: 3600,
       sweepSeconds: 1,
     });
@@ -58,17 +59,20 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
   });
 
   test('an open payable whose settlement was given up is settled when it is opened again, and paid once', async () => {
+    const { db } = database;
     await open();
-    await sql`update pgboss.job set state = 'failed' where name = 'settlements'`.execute(database.db);
+    await sql`update pgboss.job set state = 'failed' where name = 'settlements'`.execute(db);
     await open();
+    await sql`update pgboss.job set start_after = now() where state = 'created'`.execute(db);
     await client.poll(PAYABLE, ({ status }) => status === 'Paid');
-    // What settled it before comes back.
-    await sql`update pgboss.job set state = 'retry', start_after = now() where name = 'settlements'`.execute(
-      database.db,
-    );
+    await trigger(client, 'Payable.PartiallyPaid', { resourceId: 'payable_1001' });
+    await open();
+    // The settlement of the first movement comes back while the second one waits.
+    await sql`update pgboss.job set state = 'retry', start_after = now() where state = 'failed'`.execute(db);
     await expect
       .poll(async () => (await settlements()).map(({ state }) => state))
-      .toEqual(['completed', 'completed']);
+      .toEqual(['completed', 'completed', 'created']);
+    expect((await client.get(PAYABLE)).body.status).toBe('Open');
     const events = await client.walk('/v3/platform/events?filter[type][eq]=FundsMovement.Completed');
     expect(events.length).toBe(1);
   });

@@ -3,7 +3,7 @@ import { newId } from '../catalog/catalog.ts';
 import type { Database } from '../database/schema.ts';
 import { lockResource, type Resource, recordTransition } from '../events/transitions.ts';
 import { invalid } from '../http/problems.ts';
-import type { Jobs } from '../jobs/queue.ts';
+import type { Jobs, NewJob } from '../jobs/queue.ts';
 import type { Job } from '../jobs/runner.ts';
 import { insertResource } from '../resources/resources.ts';
 import type { OperationWork } from './run.ts';
@@ -26,11 +26,17 @@ export function checkOpenable(payable: Resource): void {
  * was paid, so the whole amount moves.
  */
 export function openPayableWork(jobs: Jobs, settlementSeconds: number): OperationWork {
+  const queueSettlement = (db: Database, data: NewJob['data'], now: Date) =>
+    jobs.enqueue(db, SETTLEMENT_QUEUE, [
+      { data, startAfter: new Date(now.getTime() + settlementSeconds * 1000) },
+    ]);
   return async (db, operation, now) => {
     const payable = await lockResource(db, String(operation.input.payableId));
     checkOpenable(payable);
     if (payable.status === 'Open' || payable.status === 'Paid') {
-      if (payable.status === 'Open') await settleAgain(db, jobs, payable);
+      // An earlier version gave up its settlement after ten tries. A second one finds it settled.
+      const movement = payable.status === 'Open' ? await findMovement(db, payable) : undefined;
+      if (movement) await queueSettlement(db, { payableId: payable.id, fundsMovementId: movement.id }, now);
       return { status: 'Completed', result: { payableId: payable.id, status: payable.status } };
     }
     const counterparty_account_id = await updateParty(db, payable);
@@ -47,9 +53,8 @@ export function openPayableWork(jobs: Jobs, settlementSeconds: number): Operatio
     });
     const created = await recordTransition(db, movement, { part: 'Created', at: now });
     await recordTransition(db, created, { part: 'Processing', at: now });
-    const startAfter = new Date(now.getTime() + settlementSeconds * 1000);
     const data = { payableId: payable.id, fundsMovementId: movement.id };
-    await jobs.enqueue(db, SETTLEMENT_QUEUE, [{ data, startAfter }]);
+    await queueSettlement(db, data, now);
     return { status: 'Completed', result: { ...data, status: opened.status } };
   };
 }
@@ -81,22 +86,22 @@ async function updateParty(db: Database, payable: Resource): Promise<string | nu
   return party;
 }
 
-/** Queues the settlement of an open payable once more, because an earlier version gave up after ten tries. A second one changes nothing. */
-async function settleAgain(db: Database, jobs: Jobs, { id, account_id, sequence }: Resource): Promise<void> {
-  const movement = await db
-    .selectFrom('resources')
-    .select('id')
-    .where('kind', '=', 'FundsMovement')
-    .where('account_id', '=', account_id)
-    .where('status', '=', 'Processing')
-    .where(sql`fields ->> 'payableId'`, '=', id)
-    // It is younger than its payable.
-    .where('sequence', '>', sequence)
-    .orderBy('sequence')
-    .limit(1)
-    .executeTakeFirst();
-  if (!movement) return;
-  await jobs.enqueue(db, SETTLEMENT_QUEUE, [{ data: { payableId: id, fundsMovementId: movement.id } }]);
+/** The movement of funds that began when the payable was opened last. */
+function findMovement(db: Database, { id, account_id, sequence, events }: Resource) {
+  return (
+    db
+      .selectFrom('resources')
+      .select('id')
+      .where('kind', '=', 'FundsMovement')
+      .where('account_id', '=', account_id)
+      .where(sql`fields ->> 'payableId'`, '=', id)
+      .where('created_at', '>=', sql<Date>`${events.openAt}::timestamptz`)
+      // The index is read from the payable on, which is older.
+      .where('sequence', '>', sequence)
+      .orderBy('sequence')
+      .limit(1)
+      .executeTakeFirst()
+  );
 }
 
 /** Completes the movement of funds, and marks the payable and its invoice as paid. */
@@ -106,8 +111,9 @@ export function settle(db: Database, now: () => Date, job: Job): Promise<void> {
     const at = now();
     const payable = await lockResource(trx, job.data.payableId ?? '');
     const movement = await lockResource(trx, job.data.fundsMovementId ?? '');
-    // Another job may have settled it. The payable may be open again since, for another movement.
-    if (payable.status !== 'Open' || movement.status === 'Completed') return;
+    if (payable.status !== 'Open') return;
+    // Another job settled it, and the payable has been opened again, for another movement.
+    if (movement.created_at.toISOString() < (payable.events.openAt ?? '')) return;
     await recordTransition(trx, movement, { part: 'Completed', at });
     await recordTransition(trx, payable, { part: 'Paid', at });
     const invoice = await findInvoice(trx, payable);
