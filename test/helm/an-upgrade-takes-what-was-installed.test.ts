@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { load } from 'js-yaml';
 import { expect, it } from 'vitest';
 import { isMapping } from '../../src/config/reader/schema-node.ts';
-import { CASES, renderText } from '../fixtures/helm.ts';
+import { CASES, only, type Rendering, render, renderText } from '../fixtures/helm.ts';
+import { configurationIn, type PodSpec } from '../fixtures/pod-files.ts';
 import { describeChart } from './describe-chart.ts';
 
 /** The values of earlier charts. */
@@ -19,17 +20,56 @@ function addedKeys(newer: unknown, older: unknown, path: readonly string[] = [])
 
 const readYaml = (file: string) => load(readFileSync(file, 'utf8'));
 
+/** Removes every value that `file` lacks, as helm's command line would. */
+function withoutAdded(file: string): readonly string[] {
+  const added = addedKeys(readYaml('helm/weir/values.yaml'), readYaml(`${EARLIER}/${file}`));
+  expect(added.length).toBeGreaterThan(0);
+  return added.map((path) => `${path}=null`);
+}
+
+/** The pod that a rendering describes, and what the gateway reads in it. */
+async function podOf(rendering: Rendering) {
+  const manifests = render(rendering);
+  const { spec } = only(manifests, 'Deployment', /^(weir|edge)$/) as {
+    spec: { template: { spec: PodSpec } };
+  };
+  const pod = spec.template.spec;
+  return { pod, ...(await configurationIn(pod, manifests)) };
+}
+
 describeChart('an upgrade with the values of an earlier chart (--reuse-values)', () => {
-  it.each(readdirSync(EARLIER))('%s: renders, although it lacks every value that is new', (file) => {
-    const added = addedKeys(readYaml('helm/weir/values.yaml'), readYaml(`${EARLIER}/${file}`));
-    expect(added.length).toBeGreaterThan(0);
-    const removed = added.map((path) => `${path}=null`);
-    for (const values of CASES) expect(renderText({ values, set: removed })).toContain('kind: Deployment');
+  it.each(readdirSync(EARLIER))(
+    '%s: the gateway starts where its probes reach it, although it lacks every value that is new',
+    async (file) => {
+      for (const values of CASES) {
+        const { settings } = await podOf({ values, set: withoutAdded(file) });
+        expect([settings.listen.host, settings.admin.host], values).toEqual(['0.0.0.0', '0.0.0.0']);
+      }
+    },
+  );
+
+  it.each(readdirSync(EARLIER))('%s: the platform listens where the gateway reaches it', (file) => {
+    const manifests = render({ values: 'demo-values.yaml', set: withoutAdded(file) });
+    expect(JSON.stringify(only(manifests, 'Deployment', /^weir-platform$/))).toContain(
+      '["--host","0.0.0.0"]',
+    );
+  });
+
+  it('what the upgrade turns on has the new defaults', async () => {
+    const lacking = ['listenAddress', 'telemetry.traces', 'telemetry.metrics', 'telemetry.headersSecret.key'];
+    const turnedOn = ['telemetry.endpoint=http://c:4318', 'telemetry.headersSecret.name=c'];
+    const decisions = ['decisions.enabled=true', 'decisions.trusted={10.0.0.0/8}'];
+    const set = [...lacking.map((path) => `${path}=null`), ...turnedOn, ...decisions];
+    const { pod, settings } = await podOf({ set });
+    expect(settings.decisions.host).toBe('0.0.0.0');
+    const env = JSON.stringify(pod.containers[0]?.env);
+    expect(env).toContain('OTEL_EXPORTER_OTLP_ENDPOINT');
+    expect(env).not.toMatch(/OTEL_(TRACES|METRICS)_EXPORTER/);
+    expect(env).toContain('"secretKeyRef":{"key":"headers","name":"c"}');
   });
 
   it.each(readdirSync(EARLIER))('%s: watches the ConfigMaps all the same', (file) => {
-    const added = addedKeys(readYaml('helm/weir/values.yaml'), readYaml(`${EARLIER}/${file}`));
-    expect(renderText({ set: added.map((path) => `${path}=null`) })).toContain('kind: RoleBinding');
+    expect(renderText({ set: withoutAdded(file) })).toContain('kind: RoleBinding');
   });
 });
 

@@ -381,6 +381,9 @@ bounds of 1 and 1000.
 {{- toYaml $objects -}}
 {{- end -}}
 
+{{/* The address of every port. Values of earlier charts have none: the settings' own default is the loopback address, which no probe reaches. */}}
+{{- define "weir.listenAddress" -}}{{- default "0.0.0.0" .Values.listenAddress -}}{{- end -}}
+
 {{/* weir.yaml */}}
 {{- define "weir.settings" -}}
 {{- $overrides := list -}}
@@ -397,9 +400,9 @@ bounds of 1 and 1000.
 {{- end -}}
 {{- $settings := dict
   "baseUrl" .Values.baseUrl
-  "listen" (merge (dict "host" .Values.listenAddress "port" 8080 "trustedProxies" .Values.trustedProxies) .Values.server)
+  "listen" (merge (dict "host" (include "weir.listenAddress" .) "port" 8080 "trustedProxies" .Values.trustedProxies) .Values.server)
   "shutdown" (dict "drainDelaySeconds" (div .Values.drainSeconds 3) "graceSeconds" (sub .Values.drainSeconds (div .Values.drainSeconds 3)))
-  "admin" (dict "host" .Values.listenAddress "port" 9090)
+  "admin" (dict "host" (include "weir.listenAddress" .) "port" 9090)
   "upstream" $upstream
   "store" (include "weir.store" . | fromYaml)
   "identity" (include "weir.identity" . | fromYaml)
@@ -417,7 +420,7 @@ bounds of 1 and 1000.
 {{- $decisions := default dict .Values.decisions -}}
 {{- if $decisions.enabled -}}
 {{- if not $decisions.trusted }}{{ fail "decisions.trusted: list the addresses of the proxies that ask, such as the range of the pods" }}{{ end -}}
-{{- $_ := set $settings "decisions" (dict "host" .Values.listenAddress "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
+{{- $_ := set $settings "decisions" (dict "host" (include "weir.listenAddress" .) "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
 {{- if and (eq (include "weir.decisionsScheme" .) "https") $settings.listen.tls -}}{{- $_ := set $settings.decisions "tls" $settings.listen.tls -}}{{- end -}}
 {{- if eq (include "weir.servesEnvoy" .) "yes" -}}
 {{- $_ := set $settings.decisions "envoy" (dict "port" $decisions.envoy.port "headers" $decisions.envoy.headers "files" (list "/etc/weir/descriptors")) -}}

@@ -39,14 +39,14 @@
 {{- $env := list -}}
 {{- if $telemetry.endpoint -}}
 {{- $env = append $env (dict "name" "OTEL_EXPORTER_OTLP_ENDPOINT" "value" $telemetry.endpoint) -}}
-{{- if not $telemetry.traces -}}{{- $env = append $env (dict "name" "OTEL_TRACES_EXPORTER" "value" "none") -}}{{- end -}}
-{{- if not $telemetry.metrics -}}{{- $env = append $env (dict "name" "OTEL_METRICS_EXPORTER" "value" "none") -}}{{- end -}}
+{{- if eq (toString $telemetry.traces) "false" -}}{{- $env = append $env (dict "name" "OTEL_TRACES_EXPORTER" "value" "none") -}}{{- end -}}
+{{- if eq (toString $telemetry.metrics) "false" -}}{{- $env = append $env (dict "name" "OTEL_METRICS_EXPORTER" "value" "none") -}}{{- end -}}
 {{- if not (kindIs "invalid" $telemetry.sampleRatio) -}}
 {{- $env = append $env (dict "name" "OTEL_TRACES_SAMPLER" "value" "parentbased_traceidratio") -}}
 {{- $env = append $env (dict "name" "OTEL_TRACES_SAMPLER_ARG" "value" (toString $telemetry.sampleRatio)) -}}
 {{- end -}}
 {{- with $telemetry.headersSecret -}}
-{{- if .name -}}{{- $env = append $env (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "valueFrom" (dict "secretKeyRef" (dict "name" .name "key" .key))) -}}{{- end -}}
+{{- if .name -}}{{- $env = append $env (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "valueFrom" (dict "secretKeyRef" (dict "name" .name "key" (default "headers" .key)))) -}}{{- end -}}
 {{- end -}}
 {{- $env = append $env (dict "name" "WEIR_POD_NAME" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.name"))) -}}
 {{- $env = append $env (dict "name" "OTEL_RESOURCE_ATTRIBUTES" "value" (printf "k8s.namespace.name=%s,k8s.deployment.name=%s,k8s.pod.name=$(WEIR_POD_NAME)" (include "weir.namespace" .) (include "weir.fullname" .))) -}}
