@@ -25,6 +25,7 @@ import type { SharedStore } from '../store/shared-store.ts';
 import type { Store } from '../store/store.ts';
 import type { StoreObserver } from '../store/store-observer.ts';
 import { type Configuration, operationTableOf, type Reloadable } from './configuration.ts';
+import { endingOf } from './ending.ts';
 import { openPort, type Section } from './open-port.ts';
 import { runAdmin } from './parts/run-admin.ts';
 import { RunningCosts } from './parts/run-costs.ts';
@@ -97,7 +98,7 @@ export async function runGateway(configuration: Configuration, given?: Log): Pro
   const costs = new RunningCosts(buckets, configuration, reporting.changes);
   const reloaded = reloadableOf(buckets, costs, operationTable, identity, admin, envoy);
   const following = followConfiguration(configuration, reloaded, metrics, reporting);
-  const closed = [following, tls, ports, admin, notifications, telemetry, identity, share, store];
+  const closed = [[following, tls], [ports], [admin], [notifications, telemetry, identity, share, store]];
   const ending = endingOf(state, closed, settings, log);
   try {
     await Promise.all([untilCounting(store, settings.store.keyPrefix, storeObserver, journal), admin.ready]);
@@ -115,26 +116,6 @@ function openSharing({ store }: Settings, observer: SharedObserver, log: Log['lo
   const ignored = new Ignored('key', observer, log);
   const shared = openShared(store, (key) => ignored.add('type', 1, key));
   return { store: shared, clock: new SharedClock(), observer, log };
-}
-
-/** How a running gateway ends: its parts are closed in this order. */
-function endingOf(
-  state: { isReady: boolean },
-  parts: readonly ({ close(): unknown } | undefined)[],
-  { shutdown }: Settings,
-  log: Log['log'],
-): Pick<RunningGateway, 'close' | 'drain'> {
-  const close = async (): Promise<void> => {
-    state.isReady = false;
-    for (const part of parts) await part?.close();
-  };
-  const drain = async (): Promise<void> => {
-    state.isReady = false;
-    log.info('weir is draining');
-    await setTimeout(shutdown.drainDelaySeconds * 1000);
-    await close();
-  };
-  return { close, drain };
 }
 
 /** Everything that uses a reloaded file. */

@@ -470,7 +470,7 @@ describeChart('the shape of the deployment', () => {
 
   it('gives the drain its time from one value', () => {
     const text = JSON.stringify(specOf('Deployment', 'drainSeconds=90'));
-    expect(text).toContain('"terminationGracePeriodSeconds":95');
+    expect(text).toContain('"terminationGracePeriodSeconds":110');
     const settings = only(render({ set: ['drainSeconds=90'] }), 'ConfigMap', /^weir$/).data?.['weir.yaml'];
     expect(settings).toContain('drainDelaySeconds: 30\n  graceSeconds: 60');
   });
