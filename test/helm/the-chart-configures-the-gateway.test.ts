@@ -468,6 +468,13 @@ describeChart('the shape of the deployment', () => {
     expect(only(render(), 'Deployment').spec).toHaveProperty('replicas', 1);
   });
 
+  it('has no rolling update where it recreates its pods, because Kubernetes refuses both', () => {
+    const rollingUpdate = { maxUnavailable: 0, maxSurge: 1 };
+    expect(specOf('Deployment').strategy).toEqual({ type: 'RollingUpdate', rollingUpdate });
+    const recreated = specOf('Deployment', 'updateStrategy.type=Recreate');
+    expect(recreated.strategy).toEqual({ type: 'Recreate' });
+  });
+
   it('gives the drain its time from one value', () => {
     const text = JSON.stringify(specOf('Deployment', 'drainSeconds=90'));
     expect(text).toContain('"terminationGracePeriodSeconds":110');
