@@ -468,6 +468,18 @@ describeChart('the shape of the deployment', () => {
     expect(only(render(), 'Deployment').spec).toHaveProperty('replicas', 1);
   });
 
+  it.each(['weir', 'weir-'.padEnd(50, 'x')])('scales %s by the requests of its own pods', (name) => {
+    const keda = ['keda.enabled=true', 'keda.prometheusAddress=http://p', 'enabled=true'];
+    const set = [`fullnameOverride=${name}`, ...keda.map((one) => `autoscaling.${one}`)];
+    const scaled = only(render({ set: ['redis.url=redis://r', ...set] }), 'ScaledObject');
+    const [, pods = ''] = /pod=~\\"(.*?)\\"/.exec(JSON.stringify(scaled.spec)) ?? [];
+    // As Prometheus compares: the whole label.
+    const own = new RegExp(`^(?:${pods})$`);
+    const podOf = (deployment: string) => `${`${deployment}-5d4f8c7b9x-`.slice(0, 58)}k2x9p`;
+    expect(podOf(name)).toMatch(own);
+    expect(podOf(`${name.slice(0, 40)}-internal`)).not.toMatch(own);
+  });
+
   it('has no rolling update where it recreates its pods, because Kubernetes refuses both', () => {
     const rollingUpdate = { maxUnavailable: 0, maxSurge: 1 };
     expect(specOf('Deployment').strategy).toEqual({ type: 'RollingUpdate', rollingUpdate });
