@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
+import { unknownVariables } from '../../src/config/reader/environment.ts';
+import { asNode } from '../../src/config/reader/schema-node.ts';
+import { settingsSchema } from '../../src/config/settings/settings.ts';
 import { digestOf } from '../../src/domain/token-digest.ts';
 import type { Configuration } from '../../src/process/configuration.ts';
 import { CASES, type Manifest, only, refusal, render, renderText } from '../fixtures/helm.ts';
@@ -552,8 +555,7 @@ describeChart('the shape of the deployment', () => {
     const endpoint = 'telemetry.endpoint=http://collector:4318';
     expect(env(endpoint)).toEqual({
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
-      OTEL_RESOURCE_ATTRIBUTES:
-        'k8s.namespace.name=edge,k8s.deployment.name=weir,k8s.pod.name=$(WEIR_POD_NAME)',
+      OTEL_RESOURCE_ATTRIBUTES: 'k8s.namespace.name=edge,k8s.deployment.name=weir,k8s.pod.name=$(POD_NAME)',
     });
     const further = [
       'metrics=false',
@@ -568,6 +570,12 @@ describeChart('the shape of the deployment', () => {
       OTEL_EXPORTER_OTLP_HEADERS: { secretKeyRef: { name: 'otlp', key: 'headers' } },
       OTEL_BSP_SCHEDULE_DELAY: '9',
     });
+  });
+
+  it.each(CASES)('%s: each variable with the prefix of the settings is a setting', (values) => {
+    const variables = envOf(render({ values, set: ['telemetry.endpoint=http://collector:4318'] }));
+    const env = Object.fromEntries(variables.map(({ name }) => [name, 'set']));
+    expect(unknownVariables(asNode(settingsSchema), env)).toEqual([]);
   });
 
   it('keeps a pod up through a voluntary disruption, once there is more than one', () => {
