@@ -1,7 +1,10 @@
-import { spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { load } from 'js-yaml';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { isMapping } from '../../src/config/reader/schema-node.ts';
 import { CASES, only, type Rendering, render, renderText } from '../fixtures/helm.ts';
 import { configurationIn, type PodSpec } from '../fixtures/pod-files.ts';
@@ -70,6 +73,54 @@ describeChart('an upgrade with the values of an earlier chart (--reuse-values)',
 
   it.each(readdirSync(EARLIER))('%s: watches the ConfigMaps all the same', (file) => {
     expect(renderText({ set: withoutAdded(file) })).toContain('kind: RoleBinding');
+  });
+});
+
+/** What a cluster answers that runs the release with so many pods. */
+const answersOf = (replicas: number): Readonly<Record<string, unknown>> => ({
+  '/apis/apps/v1': {
+    kind: 'APIResourceList',
+    groupVersion: 'apps/v1',
+    resources: [{ name: 'deployments', namespaced: true, kind: 'Deployment', verbs: ['get'] }],
+  },
+  '/apis/apps/v1/namespaces/edge/deployments/weir': {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'weir', namespace: 'edge' },
+    spec: { replicas },
+  },
+});
+
+/** A cluster's API server, as far as the chart looks at it. A fake is enough, because only `lookup` asks it. */
+async function startCluster(replicas: number): Promise<Server> {
+  const answers = answersOf(replicas);
+  const server = createServer((request, response) => {
+    const answer = answers[request.url?.split('?')[0] ?? ''];
+    response.writeHead(answer === undefined ? 404 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answer ?? { kind: 'Status', status: 'Failure', code: 404 }));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return server;
+}
+
+/** What an upgrade would apply where so many pods run. */
+async function upgraded(replicas: number, ...set: string[]): Promise<string> {
+  const { port } = (await startCluster(replicas)).address() as AddressInfo;
+  const cluster = ['--dry-run=server', '--kube-apiserver', `http://127.0.0.1:${port}`];
+  const args = ['template', 'weir', 'helm/weir', '--namespace', 'edge', ...cluster];
+  for (const one of set) args.push('--set', one);
+  const env = { ...process.env, KUBECONFIG: '/dev/null' };
+  const { stdout } = await promisify(execFile)('helm', args, { env, maxBuffer: 2 ** 24 });
+  return stdout;
+}
+
+describeChart('an upgrade after kubectl scale', () => {
+  it('keeps the number of pods, and restarts none of them because of it', async () => {
+    const set = ['redis.url=redis://redis', 'redis.onStoreFailure=share'];
+    const [usual, scaled] = await Promise.all([upgraded(2, ...set), upgraded(5, ...set)]);
+    expect(usual).toContain('\n  replicas: 2\n');
+    expect(scaled).toBe(usual.replace('\n  replicas: 2\n', '\n  replicas: 5\n'));
   });
 });
 

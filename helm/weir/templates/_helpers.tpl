@@ -184,8 +184,8 @@ The Deployment's replicas; empty to omit the field. An upgrade keeps the number 
 {{- end -}}
 
 {{/*
-The number of pods that may run: the value if it is set, else the maximum of the autoscaler, else the replicas of the Deployment. The setting has
-bounds of 1 and 1000.
+The number of pods that may run: the value if it is set, else the maximum of the autoscaler, else the replicas of the values. It does not follow
+the live number: after `kubectl scale`, an upgrade that changes only limits would restart all pods. The setting has bounds of 1 and 1000.
 */}}
 {{- define "weir.expectedReplicas" -}}
 {{- if not (kindIs "invalid" .Values.redis.expectedReplicas) -}}
@@ -193,7 +193,7 @@ bounds of 1 and 1000.
 {{- else if .Values.autoscaling.enabled -}}
 {{- max 1 (min 1000 (int .Values.autoscaling.maxReplicas)) -}}
 {{- else -}}
-{{- max 1 (min 1000 (int (include "weir.deploymentReplicas" .))) -}}
+{{- max 1 (min 1000 (int (include "weir.replicas" .))) -}}
 {{- end -}}
 {{- end -}}
 
