@@ -20,6 +20,10 @@ const RULES = 'helm/weir/rules/alerts.yaml';
 const { groups } = load(readFileSync(RULES, 'utf8')) as { groups: readonly { rules: readonly Rule[] }[] };
 const rules = groups.flatMap((group) => group.rules);
 const dashboard = readFileSync('helm/weir/dashboards/weir.json', 'utf8');
+const exprs = [
+  ...rules.map(({ expr }) => expr),
+  ...[...dashboard.matchAll(/"(?:expr|query|definition)": "(.*)"/g)].map(([, one = '']) => one),
+];
 
 describe('the metrics that the dashboard and the alerts read', () => {
   let gateway: TestGateway;
@@ -37,14 +41,17 @@ describe('the metrics that the dashboard and the alerts read', () => {
         type === 'histogram' ? ['_bucket', '_sum', '_count'].map((suffix) => name + suffix) : [name],
       ),
     );
-    const exprs = [
-      ...rules.map(({ expr }) => expr),
-      ...dashboard.matchAll(/"(?:expr|query|definition)": "(.*)"/g),
-    ].map((one) => (typeof one === 'string' ? one : (one[1] ?? '')));
     const wanted = named(exprs.join('\n'));
     expect(wanted.size).toBeGreaterThan(20);
     expect([...wanted].filter((name) => !served.has(name))).toEqual([]);
   });
+});
+
+it("metrics that other programs have too are only the gateways' own", () => {
+  const shared = exprs.filter((expr) => /\b(nodejs|process)_/.test(expr));
+  expect(shared.length).toBeGreaterThan(2);
+  for (const expr of shared)
+    expect(expr).toContain(' and on (namespace, job, pod, instance) weir_build_info');
 });
 
 it('every metric of Weir is described in docs/metrics.md', async () => {
