@@ -125,6 +125,14 @@ describe('without the store', () => {
     expect(await metrics()).toMatch(/^weir_descriptor_decisions_total\{outcome="uncounted"\} 1$/m);
   });
 
+  it('a call is one point that is not counted, however many hits it has', async () => {
+    const store = { kind: 'redis', url: 'redis://127.0.0.1:1' };
+    const { ask, metrics } = await start([RULES], { store });
+    await ask({ ...USER, hits: 5 });
+    const points = [...(await metrics()).matchAll(/^weir_points_uncounted_total\{.*\} ([1-9]\d*)$/gm)];
+    expect(points.map(([, number]) => number)).toEqual(['1']);
+  });
+
   it('each replica admits its part of a limit if the settings say so', async () => {
     const store = { kind: 'redis', url: 'redis://127.0.0.1:1', onStoreFailure: 'share' };
     const { ask } = await start([RULES], { store });
