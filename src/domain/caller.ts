@@ -22,6 +22,8 @@ interface Claimant {
   readonly periodStartsOn?: number;
   /** The Accounts in the token's claims, for a directory of claims. */
   readonly claimedAccounts?: ReadonlyMap<string, Account>;
+  /** Its own Account, or undefined for a service of an Organization, where its key belongs to another Account. */
+  readonly home?: { readonly account: string | undefined; readonly periodStartsOn?: undefined };
 }
 
 /** A Person, or a ServiceAccount owned by an Account. */

@@ -124,7 +124,8 @@ export class ApiKeys implements IdentitySource {
       principal.account === undefined
         ? this.#identities.accounts.get(account)?.organization === principal.organization
         : principal.actsFor.has(account);
-    return mayActFor ? { ...principal, account, actsFor: new Set() } : 'no-account';
+    if (!mayActFor) return 'no-account';
+    return { ...principal, account, actsFor: new Set(), home: { account: principal.account } };
   }
 }
 

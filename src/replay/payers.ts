@@ -4,6 +4,7 @@ import { isCharged, type LimitRow, windowedRows } from '../domain/limits/rows.ts
 import { scopeNamed } from '../domain/limits/scopes.ts';
 import type { Access } from '../domain/operation.ts';
 import type { PayerBuckets } from '../stages/buckets/buckets.ts';
+import { monthsOfPrincipal } from '../stages/buckets/plans.ts';
 import type { Operation } from '../stages/request-context.ts';
 import type { LogEntry } from './input/entry.ts';
 import { BucketStats } from './measure/bucket-stats.ts';
@@ -38,6 +39,8 @@ export class PayerBook {
   readonly #byKey = new Map<string, BucketStats>();
   /** The first hash tag of each Person, where the gateway counts it: its own Account's, which a log does not name. */
   readonly #tagsOfPersons = new Map<string, string>();
+  /** The first Account of each principal. A log does not name its own. */
+  readonly #homes = new Map<string, { readonly account: string }>();
   readonly #payers: Readonly<
     Record<
       Access,
@@ -126,7 +129,9 @@ export class PayerBook {
   /** The row with the day on which the owner's months begin. */
   #ownRow(row: LimitRow, owner: string, caller: Caller | PublicClient): LimitRow {
     if (row.period?.unit !== 'month') return row;
-    const startsOn = startOfMonths(this.#limits, scopeNamed(row.scope).overrides, owner, caller);
+    const { overrides } = scopeNamed(row.scope);
+    const months = overrides === 'principals' ? monthsOfPrincipal(caller) : caller;
+    const startsOn = startOfMonths(this.#limits, overrides, owner, months);
     return startsOn === undefined ? row : { ...row, period: { ...row.period, startsOn } };
   }
 
@@ -136,13 +141,26 @@ export class PayerBook {
     if (access === 'public') return { address: payingId(entry), hashTag: payingId(entry) };
     const hashTag = entry.organization ?? account;
     return {
-      principal: { type: 'Person', id: principal, account, actsFor: NOBODY },
+      principal: {
+        type: 'Person',
+        id: principal,
+        account,
+        actsFor: NOBODY,
+        home: this.#homeOf(principal, account),
+      },
       account,
       organization,
       hasOrganizationLimit: organization !== undefined,
       plan,
       hashTag: access === 'person' ? this.#tagOfPerson(principal, hashTag) : hashTag,
     };
+  }
+
+  /** One for each principal, because its months do not depend on the Account that it acts for. */
+  #homeOf(id: string, account: string): { readonly account: string } {
+    const known = this.#homes.get(id) ?? { account };
+    this.#homes.set(id, known);
+    return known;
   }
 
   /** One for each Person, because its own bucket does not depend on the Account that it acts for. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect, it, onTestFinished } from 'vitest';
 import { calendarOf } from '../../src/domain/limits/calendar.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
@@ -31,11 +32,16 @@ async function start(settings: Claims, limits: Claims = LIMITS): Promise<TestGat
 }
 
 /** The month that the caller's own usage shows. */
-async function monthOf(gateway: TestGateway, token: string, account?: string): Promise<unknown> {
+async function monthOf(
+  gateway: TestGateway,
+  token: string,
+  account?: string,
+  limit = 'quota',
+): Promise<unknown> {
   const response = await gateway.send('GET', '/usage', { token, ...(account && { account }) });
   expect(response.status).toBe(200);
   const { buckets } = (await response.json()) as { buckets: { bucket: string; period?: object }[] };
-  return buckets.find(({ bucket }) => bucket === 'quota')?.period;
+  return buckets.find(({ bucket }) => bucket === limit)?.period;
 }
 
 function monthFrom(startsOn: number): object {
@@ -84,4 +90,38 @@ it('by the record of an API key', async () => {
   const identity = { kind: 'api-keys', file: 'identities.yaml', url: `${owners.url}/{digest}` };
   const gateway = await start({ identity });
   expect(await monthOf(gateway, 'wk_0123456789abcdef')).toMatchObject(monthFrom(5));
+});
+
+it('the months of a principal do not begin on the day of a key that belongs to another Account', async () => {
+  const keys = [
+    { token: 'wk_0123456789abcdef', account: 'acct_1', periodStartsOn: 5 },
+    { token: 'wk_fedcba9876543210', account: 'acct_2', periodStartsOn: 21 },
+  ];
+  const digestOf = (token: string) => createHash('sha256').update(token).digest('hex');
+  const owners = await startUpstream((request, response) => {
+    const { token: _, ...owner } = keys.find(({ token }) => request.url === `/${digestOf(token)}`) ?? {};
+    response.setHeader('Content-Type', 'application/json');
+    response.end(JSON.stringify({ principal: 'svc_9', ...owner }));
+  });
+  onTestFinished(() => owners.close());
+  const gateway = await startGateway({
+    settings: {
+      identity: { kind: 'api-keys', file: 'identities.yaml', url: `${owners.url}/{digest}` },
+      operations: { list: [] },
+      usage: { path: '/usage' },
+    },
+    limits: {
+      limits: { ...LIMITS.limits, own: { per: 'service', points: 1_000, period: 'month', startsOn: 9 } },
+    },
+    identities: {
+      tokens: {},
+      principals: { svc_9: { type: 'ServiceAccount', organization: 'org_1' } },
+      accounts: { acct_1: { organization: 'org_1' }, acct_2: { organization: 'org_1' } },
+    },
+  });
+  onTestFinished(() => gateway.close());
+  for (const { token, periodStartsOn } of keys) {
+    expect(await monthOf(gateway, token)).toMatchObject(monthFrom(periodStartsOn));
+    expect(await monthOf(gateway, token, undefined, 'own')).toMatchObject(monthFrom(9));
+  }
 });

@@ -61,6 +61,25 @@ organizations: { org_1: { periodStartsOn: 10 } }
   expect(stdout).toMatch(/monthly: 31 +# 31 requests/);
 });
 
+it('the months of a principal begin on one day, whatever Account it acts for', async () => {
+  // From 20 November to 20 December.
+  const requests = Array.from({ length: 31 }, (_, day) => ({
+    atMs: day * DAY_MS,
+    account: `acct_${1 + (day % 2)}`,
+    organization: 'org_1',
+    more: { principal: 'person_1' },
+  }));
+  const limits = `
+limits: { own: { per: principal, points: 3, period: month } }
+accounts: { acct_1: { periodStartsOn: 10 }, acct_2: { periodStartsOn: 25 } }
+`;
+  const result = await replayed(requests, limits);
+  expect(bucketOf(result, 'own', 'person_1')).toMatchObject({
+    period: { unit: 'month', startsOn: 10 },
+    refusedAfter: 31 - 2 * 3,
+  });
+});
+
 it('a refusal counts for the bucket that the log names, and is noted if it is not replayed', async () => {
   const denied = ['account-read', 'blocked', 'in-flight', 'in-flight'].map((bucket, index) => ({
     atMs: index,

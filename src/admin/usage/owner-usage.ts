@@ -1,4 +1,4 @@
-import type { Account, Principal } from '../../domain/caller.ts';
+import type { Account, Payer, Principal } from '../../domain/caller.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
 import { isContractScope } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
@@ -45,8 +45,9 @@ export async function readUsage(query: OwnerQuery, sources: UsageSources) {
   const blockScope = blockScopeOf(query.scope);
   const knowledge = sources.owners.here(blockScope, query.id);
   if (knowledge === 'unknown') throw await sources.owners.unknown(blockScope, query.id, knowledge);
-  const owner = await findOwner(query, sources);
-  if (owner === undefined) return undefined;
+  const found = await findOwner(query, sources);
+  if (found === undefined) return undefined;
+  const owner = { ...found, principal: sources.activity.payerOf(query.scope, query.id)?.principal };
   const { scope, id, organization, isFound = false } = owner;
   const planned = bucketsOf(owner, sources.buckets);
   const { refusals, accounts, ...sum } = await sources.reports.sumOf({ scope, id }, query.waits ?? true);
@@ -91,7 +92,7 @@ export async function readUsage(query: OwnerQuery, sources: UsageSources) {
 }
 
 /** An Account's requests are refused by the buckets of its Organization as well. */
-function bucketsOf(owner: UsageOwner, buckets: Buckets) {
+function bucketsOf(owner: UsageOwner & Pick<Payer, 'principal'>, buckets: Buckets) {
   const { scope, id, organization, hasOrganizationLimit } = owner;
   const own = buckets.ownedBy(scope, id, owner);
   if (scope !== 'account' || organization === undefined || !hasOrganizationLimit) return own;

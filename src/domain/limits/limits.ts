@@ -135,11 +135,11 @@ export function startOfMonths(
 
 /** Whose months are asked for. */
 export interface MonthsOf {
-  /** The Organization of an Account, or of a principal's Account. */
+  /** The Organization of an Account, or the one that a principal is counted in. */
   readonly organization?: string | undefined;
   /** The Account of a principal. */
   readonly account?: string | undefined;
-  /** By the token or the directory. */
+  /** By the token or the directory; of a principal, by its token. */
   readonly periodStartsOn?: number | undefined;
 }
 

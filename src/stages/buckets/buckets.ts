@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Caller, Payer } from '../../domain/caller.ts';
+import type { Caller, Payer, Principal } from '../../domain/caller.ts';
 import {
   type AssignedPlan,
   type Limits,
@@ -27,7 +27,7 @@ import {
   type RowSet,
   RowSets,
 } from './payer-bucket.ts';
-import { type OwnerPlan, planOfOwner, plansOf } from './plans.ts';
+import { monthsOfPrincipal, type OwnerPlan, type PrincipalMonths, planOfOwner, plansOf } from './plans.ts';
 import {
   onlyThose,
   policyText,
@@ -223,11 +223,7 @@ export class Buckets {
   }
 
   /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */
-  ownedBy(
-    scope: ScopeName,
-    id: string,
-    owner: OwnerPlan & { readonly hashTag: string },
-  ): readonly PayerBucket[] {
+  ownedBy(scope: ScopeName, id: string, owner: OwnerPlan & PrincipalMonths): readonly PayerBucket[] {
     const nowMs = this.#nowMs();
     const isPrincipal = scopeNamed(scope).isPerPrincipal;
     return this.#limits.rows
@@ -282,9 +278,12 @@ export class Buckets {
     return buckets.every(isEndless) ? all : { ...all, endless: onlyThose(all, isEndless) };
   }
 
-  #present(row: LimitRow, owner: string, months: MonthsOf, nowMs: number): PresentRow {
+  #present(row: LimitRow, owner: string, payer: MonthsOf & PrincipalMonths, nowMs: number): PresentRow {
     const { overrides } = scopeNamed(row.scope);
-    return presentRow(row, nowMs, () => startOfMonths(this.#limits, overrides, owner, months));
+    return presentRow(row, nowMs, () => {
+      const months = overrides === 'principals' ? monthsOfPrincipal(payer) : payer;
+      return startOfMonths(this.#limits, overrides, owner, months);
+    });
   }
 
   /** A live limit replaces the limit in the files; a shadow limit in the files stays beside it. */
@@ -313,7 +312,16 @@ function cacheKeyOf(payer: Payer, { access, isPerPrincipal }: RowSet): string {
   const plan = periodStartsOn === undefined ? (payer.plan ?? '') : `${payer.plan ?? ''}\n${periodStartsOn}`;
   const person = `${hashTag}\n${principal.id}\n${principal.plan ?? ''}`;
   if (access === 'person')
-    return isPerPrincipal ? `person\n${person}\n${account}\n${plan}` : `person\n${person}`;
+    return isPerPrincipal
+      ? `person\n${person}\n${account}\n${plan}${ownMonthsOf(principal, account)}`
+      : `person\n${person}`;
   const own = `${hasOrganizationLimit ? 'both' : 'account'}\n${hashTag}\n${account}\n${plan}`;
-  return isPerPrincipal ? `${own}\n${person}` : own;
+  return isPerPrincipal ? `${own}\n${person}${ownMonthsOf(principal, account)}` : own;
+}
+
+/** What a principal's own months depend on, besides the Account that it acts for. */
+function ownMonthsOf(principal: Principal, acting: string): string {
+  const { account, periodStartsOn } = principal.home ?? principal;
+  if (account === acting && periodStartsOn === undefined) return '';
+  return `\n${account ?? ''}\n${periodStartsOn ?? ''}`;
 }

@@ -1,4 +1,4 @@
-import type { Payer } from '../../domain/caller.ts';
+import type { Payer, Principal } from '../../domain/caller.ts';
 import {
   type AssignedPlan,
   assignedPlan,
@@ -40,6 +40,26 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
       return whose && plans[whose];
     },
   };
+}
+
+/** What decides on which day the months of a principal begin. */
+export interface PrincipalMonths {
+  /** Of its bucket. */
+  readonly hashTag: string;
+  /** Undefined outside a request, where none has shown it. */
+  readonly principal?: Principal | undefined;
+  /** Its Account, where that is so. */
+  readonly account?: string | undefined;
+}
+
+/**
+ * Whose day the months of a principal begin on, whatever Account it acts for: one bucket counts its requests for all Accounts of an
+ * Organization, and would start again with each change of its period.
+ */
+export function monthsOfPrincipal({ hashTag, principal, account }: PrincipalMonths): MonthsOf {
+  if (principal === undefined) return { organization: hashTag, account };
+  const own = principal.home ?? principal;
+  return { organization: hashTag, account: own.account, periodStartsOn: own.periodStartsOn };
 }
 
 /** An owner whose limits are asked for outside a request. */

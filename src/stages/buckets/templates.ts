@@ -88,13 +88,19 @@ function haveSameOwners(one: Caller, other: Caller, { isPerPrincipal }: RowSet):
 
 /** Whether a file says anything of this caller by name. */
 export function isNamed({ accounts, organizations, principals }: Limits, caller: Caller): boolean {
-  const { account, organization, principal } = caller;
+  const { account, organization, principal, hashTag } = caller;
   if (accounts.size > 0) {
     if (accounts.has(account)) return true;
-    if (principal.account !== undefined && accounts.has(principal.account)) return true;
+    if (isKey(accounts, principal.account) || isKey(accounts, principal.home?.account)) return true;
   }
-  if (organizations.size > 0 && organization !== undefined && organizations.has(organization)) return true;
+  // The Organization of a Person's own Account may be another one.
+  if (organizations.size > 0 && (isKey(organizations, organization) || organizations.has(hashTag)))
+    return true;
   return principals.size > 0 && principals.has(principal.id);
+}
+
+function isKey(overrides: ReadonlyMap<string, unknown>, id: string | undefined): boolean {
+  return id !== undefined && overrides.has(id);
 }
 
 /** What the buckets depend on besides owners: which scopes apply, the plans, and the first day of months. */
@@ -102,8 +108,10 @@ function kindOf(caller: Caller): string {
   const { principal, hasOrganizationLimit, plan, periodStartsOn } = caller;
   const scopes = SCOPES_THAT_APPLY[(hasOrganizationLimit ? 1 : 0) + (principal.type === 'Person' ? 2 : 0)];
   const own = isOwn(principal, caller.account) ? plan : principal.plan;
-  if (plan === undefined && own === undefined && periodStartsOn === undefined) return scopes ?? '';
-  return `${scopes}\n${plan ?? ''}\n${own ?? ''}\n${periodStartsOn ?? ''}`;
+  const ownStart = (principal.home ?? principal).periodStartsOn;
+  const start = periodStartsOn ?? ownStart;
+  if (plan === undefined && own === undefined && start === undefined) return scopes ?? '';
+  return `${scopes}\n${plan ?? ''}\n${own ?? ''}\n${periodStartsOn ?? ''}\n${ownStart ?? ''}`;
 }
 
 const SCOPES_THAT_APPLY = ['service', 'service organization', 'person', 'person organization'];

@@ -48,8 +48,14 @@ const caller = fc
     plan: fc.constantFrom(undefined, 'pro', 'free', 'gold'),
     principalPlan: fc.constantFrom(undefined, 'pro', 'free'),
     periodStartsOn: fc.constantFrom(undefined, 1, 17, 31),
+    ownStart: fc.constantFrom(undefined, undefined, 2, 17),
+    /** The Account of a principal whose key belongs to another one. */
+    home: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, number),
+    /** Of a Person's own Account, on Person-only operations. */
+    homeOrganization: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, number),
   })
   .map(({ own, target, who, type, plan, principalPlan, periodStartsOn, ...others }): Caller => {
+    const { ownStart, home, homeOrganization } = others;
     const organization = others.organization === undefined ? undefined : `org_${others.organization}`;
     const account = `acct_${target}`;
     return {
@@ -58,22 +64,26 @@ const caller = fc
         type,
         account: `acct_${own}`,
         plan: principalPlan,
+        periodStartsOn: ownStart,
+        ...(home !== undefined && { home: { account: `acct_${home}` } }),
       } as Caller['principal'],
       account,
       organization,
       plan,
       periodStartsOn,
       hasOrganizationLimit: organization !== undefined && others.hasOrganizationLimit,
-      hashTag: organization ?? account,
+      hashTag: homeOrganization === undefined ? (organization ?? account) : `org_${homeOrganization}`,
     };
   });
 
 /** A caller of the same kind whom no file names. */
 function unnamed(caller: Caller): Caller {
   const isOwn = caller.principal.account === caller.account;
-  const principal = { ...caller.principal, id: 'who_9', account: isOwn ? 'acct_9' : 'acct_8' };
+  const home = caller.principal.home && { home: { account: 'acct_8' } };
+  const principal = { ...caller.principal, id: 'who_9', account: isOwn ? 'acct_9' : 'acct_8', ...home };
   const organization = caller.organization && 'org_9';
-  return { ...caller, principal: principal as Caller['principal'], account: 'acct_9', organization };
+  const hashTag = organization ?? 'acct_9';
+  return { ...caller, principal: principal as Caller['principal'], account: 'acct_9', organization, hashTag };
 }
 
 /** Without what only says that buckets are alike. */
