@@ -2,6 +2,7 @@ import pg from 'pg';
 import { columnsOf, storedText } from './columns.ts';
 import { RecoveryTables } from './recovery-tables.ts';
 import {
+  beginWithLock,
   CREATE_VERSION,
   DROP_ENDED,
   DROP_OLD,
@@ -39,6 +40,11 @@ export interface PastTime {
 }
 
 /** No query of the journal takes longer on a healthy server, except that an export reads a page of owners. */
+/**
+ * How long a transaction with a lock may be silent. A recovery is so for about 4 s, while other replicas write, and for longer only while this
+ * one writes much itself. Its next attempt then has less to write.
+ */
+const SILENT_MS = 30_000;
 const TIMEOUT_MS = 10_000;
 /** Owners that an export reads at once. */
 const OWNERS_PER_PAGE = 500;
@@ -52,10 +58,13 @@ export class PostgresJournal {
   readonly #fleet: string;
   readonly recovery: RecoveryTables;
   #isMigrated = false;
+  readonly #silentMs: number;
 
-  constructor(url: string, fleet: string) {
+  /** @param silentMs how long a transaction with a lock may be silent, before PostgreSQL ends it */
+  constructor(url: string, fleet: string, silentMs = SILENT_MS) {
     this.#fleet = fleet;
     this.#pool = new pg.Pool({
+    this.#silentMs = silentMs;
       connectionString: url,
       application_name: 'weir',
       // One writes, one may wait for a recovery of another replica, the others read.
@@ -71,7 +80,7 @@ export class PostgresJournal {
     // Without a listener, the error event would end the process.
     this.#pool.on('error', () => undefined);
     this.#pool.on('connect', (client) => client.on('error', () => undefined));
-    this.recovery = new RecoveryTables(this.#pool, fleet, () => this.#migrate());
+    this.recovery = new RecoveryTables(this.#pool, fleet, () => this.#migrate(), silentMs);
   }
 
   /**
@@ -130,7 +139,7 @@ export class PostgresJournal {
   async try(): Promise<void> {
     const client = await this.#pool.connect();
     try {
-      await client.query('begin');
+      await client.query(beginWithLock(this.#silentMs));
       await migrate(client);
       await client.query(WRITE, [this.#fleet, 'trial', 1, ...columnsOf([])]);
     } finally {
@@ -150,7 +159,7 @@ export class PostgresJournal {
     const client = await this.#pool.connect();
     let failure: Error | undefined;
     try {
-      await client.query('begin');
+      await client.query(beginWithLock(this.#silentMs));
       const result = await work(client);
       await client.query('commit');
       return result;

@@ -1,7 +1,17 @@
 import { setTimeout } from 'node:timers/promises';
 import type pg from 'pg';
 import type { PresentCounts } from './journaled-counts.ts';
-import { ASK, ATTEND, COUNTS_OF, LOCKS, PRESENT, READ_IN_ORDER, READING, UNFLUSHED } from './statements.ts';
+import {
+  ASK,
+  ATTEND,
+  beginWithLock,
+  COUNTS_OF,
+  LOCKS,
+  PRESENT,
+  READ_IN_ORDER,
+  READING,
+  UNFLUSHED,
+} from './statements.ts';
 
 /** Buckets whose counts are read at once. */
 const BUCKETS_PER_PAGE = 5_000;
@@ -37,11 +47,14 @@ export class RecoveryTables {
   readonly #pool: pg.Pool;
   readonly #fleet: string;
   readonly #migrate: () => Promise<void>;
+  readonly #silentMs: number;
 
-  constructor(pool: pg.Pool, fleet: string, migrate: () => Promise<void>) {
+  /** @param silentMs after which PostgreSQL gives up a replica that does not say anything, and lets another one recover */
+  constructor(pool: pg.Pool, fleet: string, migrate: () => Promise<void>, silentMs: number) {
     this.#pool = pool;
     this.#fleet = fleet;
     this.#migrate = migrate;
+    this.#silentMs = silentMs;
   }
 
   /**
@@ -64,7 +77,7 @@ export class RecoveryTables {
     const client = await this.#pool.connect();
     let failure: Error | undefined;
     try {
-      await client.query('begin');
+      await client.query(beginWithLock(this.#silentMs));
       await client.query(`set local statement_timeout = ${READ_TIMEOUT_MS}`);
       const lock = 'select pg_advisory_xact_lock($1, hashtext($2))';
       await ask(client, { text: lock, values: [LOCKS.recover, this.#fleet] });

@@ -4,6 +4,16 @@
 export const LOCKS = { migrate: 0x7765696a, recover: 0x7765696c } as const;
 
 /**
+ * Begins a transaction that holds one of these locks. A replica that is gone without a word, as one that lost its power, keeps its transaction
+ * open, and PostgreSQL would not notice for two hours: `statement_timeout` ends no transaction that waits for its client. So PostgreSQL
+ * ends it after this many ms of silence, also while it sends an answer (`tcp_user_timeout`, since PostgreSQL 12).
+ */
+export const beginWithLock = (silentMs: number) => `
+  begin;
+  set local idle_in_transaction_session_timeout = ${silentMs};
+  select set_config(name, '${silentMs}', true) from pg_settings where name = 'tcp_user_timeout'`;
+
+/**
  * Each is run once, in order, in a transaction. They only add, so that replicas of this version and of the one before can write at the same
  * time.
  */

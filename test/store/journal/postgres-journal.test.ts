@@ -199,6 +199,53 @@ describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
   });
 });
 
+describe.skipIf(postgresUrl === undefined)('a recovery', () => {
+  test('of a replica that is gone without a word does not keep another one waiting', async () => {
+    const { url } = await database();
+    const silentMs = 300;
+    const [gone, other] = [
+      new PostgresJournal(url, 'weir', silentMs),
+      new PostgresJournal(url, 'weir', silentMs),
+    ];
+    open.push(gone, other);
+    let say: (() => void) | undefined;
+    const lasts = new Promise<void>((resolve) => {
+      say = resolve;
+    });
+    const begun = new Promise<void>((resolve) => {
+      gone.recovery
+        .alone(async () => {
+          resolve();
+          // It holds the lock, and sends nothing.
+          await lasts;
+        })
+        .then(
+          () => outcomes.push('committed'),
+          () => outcomes.push('lost'),
+        );
+    });
+    const outcomes: string[] = [];
+    await begun;
+    await other.recovery.alone(async () => void outcomes.push('recovered'));
+    say?.();
+    await expect.poll(() => outcomes).toEqual(['recovered', 'lost']);
+  });
+
+  test('may be silent for 30 seconds, after which PostgreSQL ends it, also while it sends an answer', async () => {
+    const { openJournal } = await database();
+    const shown: unknown[] = [];
+    await openJournal().recovery.alone(async (client) => {
+      for (const name of ['idle_in_transaction_session_timeout', 'tcp_user_timeout'])
+        shown.push(
+          (await client.query('select setting from pg_settings where name = $1', [name])).rows[0]?.setting,
+        );
+    });
+    expect(shown[0]).toBe('30000');
+    // A Unix socket has none.
+    expect(['30000', '0']).toContain(shown[1]);
+  });
+});
+
 class Observed {
   written = 0;
   failed = 0;
