@@ -36,6 +36,7 @@ export async function measureRecovery({ isQuick }: Pick<Bench, 'isQuick'>): Prom
       {
         journalWritten() {},
         journalFailed: ({ message }) => void failures.push(message),
+        journalUntidy: ({ message }) => void failures.push(message),
         journalDropped: (points) => void failures.push(`${points} dropped`),
         recovered: (_, took) => {
           seconds = took;

@@ -40,7 +40,7 @@ export interface Metrics
     SharedObserver,
     KubernetesObserver,
     DescriptorObserver,
-    JournalObserver,
+    Omit<JournalObserver, 'journalUntidy'>,
     RecoveryObserver,
     NotificationObserver {
   /** The version of the limits in force; empty before they are known. */

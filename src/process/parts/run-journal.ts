@@ -20,10 +20,7 @@ export async function runJournal(
 }
 
 /** The metrics, and lines in the log when writing begins to fail, and when it works again. */
-function observed(
-  metrics: JournalObserver & RecoveryObserver,
-  log: Logger,
-): JournalObserver & RecoveryObserver {
+function observed(metrics: Metrics, log: Logger): JournalObserver & RecoveryObserver {
   let isFailing = false;
   let isRecoveryFailing = false;
   let hasDropped = false;
@@ -39,6 +36,9 @@ function observed(
       if (!isFailing)
         log.warn({ problem: errorText(error) }, 'the journal cannot be written: counts wait in memory');
       isFailing = true;
+    },
+    journalUntidy(error) {
+      log.warn({ problem: errorText(error) }, 'old rows of the journal cannot be dropped');
     },
     journalDropped(points, error) {
       metrics.journalDropped(points, error);

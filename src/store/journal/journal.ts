@@ -9,8 +9,8 @@ import { PendingSums, type Recorded, type RecordedSum } from './sums.ts';
 export interface JournalDatabase {
   /** Writes a batch once, however often it is called with this replica and sequence. */
   write(replica: string, sequence: number, sums: readonly RecordedSum[]): Promise<void>;
-  /** Drops what nobody needs. */
-  tidy(): Promise<void>;
+  /** Drops what nobody needs, in parts, as long as `goesOn` returns true after each of them. */
+  tidy(goesOn: () => Promise<boolean>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -20,6 +20,8 @@ export interface JournalObserver {
   journalWritten(sums: number): void;
   /** A batch was not written and is tried again. Called once for each attempt. */
   journalFailed(error: Error): void;
+  /** Old rows were not dropped, and are tried again in an hour. */
+  journalUntidy(error: Error): void;
   /** Sums were dropped: too many waited, or PostgreSQL refuses their values. */
   journalDropped(points: number, error?: Error): void;
 }
@@ -190,7 +192,9 @@ export class Journal {
   async #tidy(): Promise<void> {
     if (this.#failures > 0 || performance.now() - this.#tidiedMs < TIDY_MS) return;
     this.#tidiedMs = performance.now();
-    await this.#database.tidy().catch((error: Error) => this.#observer.journalFailed(error));
+    // Counts are written between two parts, and the process may end there.
+    const goesOn = async () => (await this.flush()) && !this.#closing.signal.aborted;
+    await this.#database.tidy(goesOn).catch((error: Error) => this.#observer.journalUntidy(error));
   }
 }
 

@@ -4,8 +4,7 @@ import { RecoveryTables } from './recovery-tables.ts';
 import {
   beginWithLock,
   CREATE_VERSION,
-  DROP_ENDED,
-  DROP_OLD,
+  DROPS,
   EXPORT,
   LOCKS,
   MIGRATIONS,
@@ -40,31 +39,33 @@ export interface PastTime {
 }
 
 /** No query of the journal takes longer on a healthy server, except that an export reads a page of owners. */
+const TIMEOUT_MS = 10_000;
 /**
  * How long a transaction with a lock may be silent. A recovery is so for about 4 s, while other replicas write, and for longer only while this
  * one writes much itself. Its next attempt then has less to write.
  */
 const SILENT_MS = 30_000;
-const TIMEOUT_MS = 10_000;
 /** Owners that an export reads at once. */
 const OWNERS_PER_PAGE = 500;
 
-/** Counts that are dropped at once. */
-const COUNTS_DROPPED = 20_000;
+/** Rows that one statement drops, so that it takes no longer than another query. */
+const ROWS_DROPPED = 20_000;
+/** How often each of these statements runs in one go, at most: ten million rows. */
+const MOST_DROPS = 500;
 
 /** The journal's tables in PostgreSQL. All replicas with one prefix of keys share their rows. */
 export class PostgresJournal {
   readonly #pool: pg.Pool;
   readonly #fleet: string;
   readonly recovery: RecoveryTables;
-  #isMigrated = false;
   readonly #silentMs: number;
+  #isMigrated = false;
 
   /** @param silentMs how long a transaction with a lock may be silent, before PostgreSQL ends it */
   constructor(url: string, fleet: string, silentMs = SILENT_MS) {
     this.#fleet = fleet;
-    this.#pool = new pg.Pool({
     this.#silentMs = silentMs;
+    this.#pool = new pg.Pool({
       connectionString: url,
       application_name: 'weir',
       // One writes, one may wait for a recovery of another replica, the others read.
@@ -97,12 +98,27 @@ export class PostgresJournal {
     });
   }
 
-  /** Drops what nobody needs. */
-  async tidy(): Promise<void> {
+  /**
+   * Drops what nobody needs. If one kind of rows cannot be dropped, the others are.
+   *
+   * @param goesOn called after each statement; returns whether to go on
+   * @throws the first error of PostgreSQL or of the connection
+   */
+  async tidy(goesOn: () => Promise<boolean> = async () => true): Promise<void> {
     await this.#migrate();
-    for (const statement of DROP_OLD) await this.#pool.query(statement, [this.#fleet]);
-    for (let dropped = COUNTS_DROPPED; dropped === COUNTS_DROPPED; )
-      dropped = (await this.#pool.query(DROP_ENDED, [this.#fleet, COUNTS_DROPPED])).rowCount ?? 0;
+    const failures: unknown[] = [];
+    for (const statement of DROPS) {
+      await this.#drop(statement, goesOn).catch((error) => failures.push(error));
+      if (!(await goesOn())) break;
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+
+  async #drop(statement: string, goesOn: () => Promise<boolean>): Promise<void> {
+    for (let times = 0; times < MOST_DROPS; times++) {
+      const { rowCount } = await this.#pool.query(statement, [this.#fleet, ROWS_DROPPED]);
+      if (rowCount !== ROWS_DROPPED || !(await goesOn())) return;
+    }
   }
 
   /** What an owner used, by day, operation and limit. */

@@ -110,27 +110,34 @@ export const WRITE = `
     requests = sums.requests + excluded.requests,
     refused = sums.refused + excluded.refused`;
 
-/** Drops what is too old. $1 fleet. */
-export const DROP_OLD = [
-  "delete from weir_journal where fleet = $1 and quarter < now() - interval '400 days'",
-  "delete from weir_journal_writers where fleet = $1 and written_at < now() - interval '7 days'",
-  "delete from weir_journal_replicas where fleet = $1 and seen_at < now() - interval '1 hour'",
-];
+/** The condition stands twice, because a row may be written again between the two looks at it. */
+const dropOld = (table: string, condition: string) => `
+  delete from ${table} where fleet = $1 and ${condition} and ctid = any(array(
+    select ctid from ${table} where fleet = $1 and ${condition} limit $2
+  ))`;
 
 /** The clock of PostgreSQL may be so much ahead of Redis's, whose time decides what has ended. As a subquery, it is worked out once. */
 const NOW = "(select extract(epoch from now() - interval '1 minute')::bigint)";
 
 /**
- * Counts that have ended, at most $2 of them, so that it takes no longer than other queries. $1 fleet. If a limit has got another calendar, a
- * period may have ended whose points count in the next one, which began earlier.
+ * Counts that have ended. If a limit has got another calendar, a period may have ended whose points count in the next one, which began
+ * earlier.
  */
-export const DROP_ENDED = `
+const DROP_ENDED = `
   delete from weir_journal_counts where ctid = any(array(
     select ctid from weir_journal_counts as counts where fleet = $1 and until < ${NOW} and not exists (
       select from weir_journal_counts as later
       where later.fleet = $1 and later.key = counts.key and later.until >= ${NOW} and later.start < counts.last_at
     ) limit $2
   ))`;
+
+/** Each drops rows that nobody needs, at most $2 of them, so that it takes no longer than other queries. $1 fleet. */
+export const DROPS: readonly string[] = [
+  dropOld('weir_journal', "quarter < now() - interval '400 days'"),
+  dropOld('weir_journal_writers', "written_at < now() - interval '7 days'"),
+  dropOld('weir_journal_replicas', "seen_at < now() - interval '1 hour'"),
+  DROP_ENDED,
+];
 
 /** The sums of a time by day and operation. $1 fleet, $2 scope, $3 owner, $4 time zone, $5 start, $6 end. */
 export const PAST = `

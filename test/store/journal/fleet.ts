@@ -38,6 +38,7 @@ export class Fleet {
     const observer: JournalObserver & RecoveryObserver = {
       journalWritten() {},
       journalFailed: ({ message }) => void this.failures.push(message),
+      journalUntidy: ({ message }) => void this.failures.push(message),
       journalDropped: (points) => void this.failures.push(`${points} dropped`),
       recovered: (recovered) => void this.recoveries.push(recovered),
       recoveryFailed: ({ message }) => void this.failures.push(message),

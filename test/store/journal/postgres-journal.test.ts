@@ -199,6 +199,78 @@ describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
   });
 });
 
+describe.skipIf(postgresUrl === undefined)('old rows', () => {
+  const old = async (client: pg.Client, rows: number) => {
+    await client.query(
+      `insert into weir_journal select 'weir', 'account', 'acct_' || number, now() - interval '401 days', 'day', '', 1, 1, 0
+       from generate_series(1, $1::int) as number`,
+      [rows],
+    );
+    await client.query(
+      "insert into weir_journal_counts select 'weir', number::text, 0, 1, null, 1, 1 from generate_series(1, $1::int) as number",
+      [rows],
+    );
+  };
+  const countIn = async (client: pg.Client, table: string) =>
+    (await client.query(`select count(*)::int as rows from ${table}`)).rows[0]?.rows;
+  test('are dropped in parts, between which counts are written, however many there are', async () => {
+    const { openJournal, client } = await database();
+    const journal = openJournal();
+    await journal.write('replica', 1, [sumOf('acct_1', 1)]);
+    await old(client, 45_000);
+    const left: number[] = [];
+    await journal.tidy(async () => {
+      left.push(await countIn(client, 'weir_journal'));
+      return true;
+    });
+    expect([...new Set(left)]).toEqual([25_001, 5_001, 1]);
+    expect(await countIn(client, 'weir_journal_counts')).toBeLessThanOrEqual(1);
+    expect(await pointsOf(journal, 'acct_1')).toBe(1);
+  });
+
+  test('of which one kind cannot be dropped do not keep the others, and the error is reported', async () => {
+    const { openJournal, client } = await database();
+    const journal = openJournal();
+    await journal.write('replica', 1, [sumOf('acct_1', 1)]);
+    await old(client, 10);
+    await client.query(`create function refuse() returns trigger language plpgsql as $$ begin raise exception 'no'; end $$;
+      create trigger refuse before delete on weir_journal for each row execute function refuse()`);
+    await expect(journal.tidy()).rejects.toThrow(/^no$/);
+    expect(await countIn(client, 'weir_journal')).toBe(11);
+    expect(await countIn(client, 'weir_journal_counts')).toBeLessThanOrEqual(1);
+  });
+
+  test('are dropped no longer when the journal is to stop', async () => {
+    const { openJournal, client } = await database();
+    const journal = openJournal();
+    await journal.write('replica', 1, [sumOf('acct_1', 1)]);
+    await old(client, 45_000);
+    await journal.tidy(async () => false);
+    expect(await countIn(client, 'weir_journal')).toBe(25_001);
+    expect(await countIn(client, 'weir_journal_counts')).toBeGreaterThanOrEqual(45_000);
+  });
+});
+
+test('a journal that cannot drop old rows says so, and not that it cannot be written', async () => {
+  const observed = new Observed();
+  const written: string[] = [];
+  const database = {
+    write: async (replica: string) => void written.push(replica),
+    tidy: () => Promise.reject(new Error('canceled')),
+    close: async () => undefined,
+  };
+  const startMs = performance.now();
+  vi.spyOn(performance, 'now').mockImplementation(() => startMs);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const journal = new Journal(database, { flushMs: 1, replica: 'r' }, observed);
+  vi.mocked(performance.now).mockImplementation(() => startMs + 3_600_000);
+  await expect.poll(() => observed.untidy).toEqual(['canceled']);
+  journal.add(bucketOf('acct_1'), 'listPayees', MINUTE * 60e6, 'admitted', 3);
+  await expect.poll(() => written).toEqual(['r']);
+  await journal.close();
+  expect(observed.failed).toBe(0);
+});
+
 describe.skipIf(postgresUrl === undefined)('a recovery', () => {
   test('of a replica that is gone without a word does not keep another one waiting', async () => {
     const { url } = await database();
@@ -255,6 +327,10 @@ class Observed {
   };
   journalFailed = () => {
     this.failed += 1;
+  };
+  untidy: string[] = [];
+  journalUntidy = ({ message }: Error) => {
+    this.untidy.push(message);
   };
   journalDropped = (points: number) => {
     this.dropped += points;
