@@ -45,6 +45,7 @@ const MAX_SETTLED = 5000;
 
 interface Remembered {
   readonly bucket: BucketCharge;
+  readonly slot: number;
   readonly state: BucketState;
   readonly sentUs: number;
   readonly receivedUs: number;
@@ -64,17 +65,29 @@ export class DenialCache implements Store {
   readonly #store: Store;
   readonly #observer: StoreObserver;
   readonly #nowUs: () => number;
+  readonly #slotOf: ((key: string) => number) | undefined;
   /** By key and cost. */
   readonly #denials = new Generations<Remembered>(MAX_REMEMBERED);
   /** By key: when a settlement was answered, which may have made earlier denials wrong. */
   readonly #settledUs = new Map<string, number>();
+  /** By slot: when a charge was not counted. What was sent before that is no longer known. */
+  readonly #lostUs = new Map<number, number>();
   #epoch = 0;
 
-  /** `nowUs` is a clock for tests; it must not run backwards. */
-  constructor(store: Store, observer: StoreObserver, nowUs: () => number = monotonicUs) {
+  /**
+   * @param slotOf the Cluster slot of a key; undefined where one server has all keys
+   * @param nowUs a clock for tests; it must not run backwards
+   */
+  constructor(
+    store: Store,
+    observer: StoreObserver,
+    nowUs: () => number = monotonicUs,
+    slotOf?: (key: string) => number,
+  ) {
     this.#store = store;
     this.#observer = observer;
     this.#nowUs = nowUs;
+    this.#slotOf = slotOf;
   }
 
   charge(charge: Charge): Awaitable<Decision> {
@@ -91,7 +104,7 @@ export class DenialCache implements Store {
   static #learn(decision: Decision, { cache, charge, sentUs, epoch }: PendingCharge): Decision {
     if (decision.outcome === 'denied' && epoch === cache.#epoch)
       cache.#remember(charge, decision.buckets, sentUs);
-    if (decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason)) cache.forget();
+    if (decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason)) cache.#forgetSlot(charge);
     return decision;
   }
 
@@ -132,6 +145,13 @@ export class DenialCache implements Store {
     this.#epoch += 1;
     this.#denials.clear();
     this.#settledUs.clear();
+    this.#lostUs.clear();
+  }
+
+  /** The other slots of a Cluster may be at a master that answers, which a flood must not reach because this one is down. */
+  #forgetSlot({ buckets: [first] }: Charge): void {
+    if (this.#slotOf === undefined || first === undefined) this.forget();
+    else this.#lostUs.set(this.#slotOf(first.key), this.#nowUs());
   }
 
   /** The denial that the store would return; undefined if the store has to be called. */
@@ -157,6 +177,7 @@ export class DenialCache implements Store {
     if (known === undefined || nowUs > known.sentUs + MAX_AGE_OF_LONG_US) return undefined;
     if (this.#settledUs.size > 0 && known.receivedUs <= (this.#settledUs.get(bucket.key) ?? 0))
       return undefined;
+    if (this.#lostUs.size > 0 && known.sentUs <= (this.#lostUs.get(known.slot) ?? 0)) return undefined;
     const { limit, shadow, calendar } = known.bucket;
     const isSame =
       limit === bucket.limit &&
@@ -168,11 +189,13 @@ export class DenialCache implements Store {
 
   #remember({ buckets, cost }: Charge, states: readonly (BucketState | undefined)[], sentUs: number): void {
     const receivedUs = this.#nowUs();
+    // All buckets of a charge are in one slot.
+    const slot = this.#slotOf?.(buckets[0]?.key ?? '') ?? 0;
     for (const [index, bucket] of buckets.entries()) {
       const state = states[index];
       if (state === undefined || isConcurrent(bucket)) continue;
       const freshUntilUs = freshUntil(bucket, sentUs, receivedUs);
-      this.#denials.set(nameOf(bucket, cost), { bucket, state, sentUs, receivedUs, freshUntilUs });
+      this.#denials.set(nameOf(bucket, cost), { bucket, slot, state, sentUs, receivedUs, freshUntilUs });
     }
   }
 }

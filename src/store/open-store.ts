@@ -28,7 +28,8 @@ export function openStore(
     return new MemoryStore(undefined, undefined, undefined, undefined, observer);
   }
   const store = new RedisStore(settings, observer, () => denials.forget(), marks);
-  const denials = new DenialCache(store, observer);
+  const slotOf = settings.kind === 'cluster' ? (key: string) => store.groupOf(key) : undefined;
+  const denials = new DenialCache(store, observer, undefined, slotOf);
   return denials;
 }
 

@@ -123,6 +123,11 @@ export class RedisStore implements Store {
     });
   }
 
+  /** The Cluster slot of a key; the same for all keys elsewhere. */
+  groupOf(key: string): number {
+    return this.#link.groupOf(key);
+  }
+
   charge(charge: Charge): Awaitable<Decision> {
     if (!this.#isDecidable(charge)) return this.#uncounted(charge, 'invalid');
     return (charge.hold && this.#denyOwn(charge)) ?? this.#batcher.add(charge);

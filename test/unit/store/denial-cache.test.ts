@@ -327,3 +327,77 @@ test('a store that lost the counts of a month is asked again within ten seconds'
   await simulation.advance(1);
   expect((await admitted).outcome).toBe('admitted');
 });
+
+/** Two masters of a Cluster, each with the keys that begin with its letter. A call can be held, and answered later. */
+class Masters {
+  nowUs = 1_000_000_000;
+  fromMemory = 0;
+  readonly calls = { a: 0, b: 0 };
+  readonly away = { a: false, b: false };
+  #held: (() => void)[] | undefined;
+  readonly #truth = new MemoryStore(() => this.nowUs);
+  readonly denials = new DenialCache(
+    {
+      charge: (charge) => {
+        const master = charge.buckets[0]?.key.startsWith('a') ? 'a' : 'b';
+        this.calls[master] += 1;
+        if (this.away[master]) return { outcome: 'uncounted', reason: 'disconnected' };
+        const decision = this.#truth.charge(charge);
+        const held = this.#held;
+        return held === undefined ? decision : new Promise((resolve) => held.push(() => resolve(decision)));
+      },
+      settle: (settlement) => this.#truth.settle(settlement),
+      peek: (charge) => this.#truth.peek(charge),
+      slots: this.#truth.slots,
+      close: () => this.#truth.close(),
+    },
+    { ...silentObserver, deniedFromMemory: () => (this.fromMemory += 1) },
+    () => this.nowUs,
+    (key) => (key.startsWith('a') ? 0 : 1),
+  );
+
+  async charge(key: string): Promise<Decision> {
+    this.nowUs += 10;
+    return this.denials.charge({ buckets: [{ key, limit: 1, windowSeconds: 60 }], cost: 1 });
+  }
+
+  hold(): void {
+    this.#held = [];
+  }
+
+  answer(): void {
+    for (const resolve of this.#held ?? []) resolve();
+    this.#held = undefined;
+  }
+}
+
+test('a flood on one master of a Cluster is refused from memory while another one is down', async () => {
+  const masters = new Masters();
+  masters.away.b = true;
+  for (let sent = 0; sent < 100; sent++) {
+    await masters.charge('a');
+    expect((await masters.charge(`b${sent}`)).outcome).toBe('uncounted');
+  }
+  expect(masters.calls).toEqual({ a: 2, b: 100 });
+});
+
+test('a denial by the slot that was not counted is dropped, one that is on its way included', async () => {
+  const masters = new Masters();
+  for (const key of ['a', 'b', 'b2', 'a', 'b']) await masters.charge(key);
+  masters.hold();
+  const late = masters.charge('b2');
+  masters.away.b = true;
+  await masters.charge('b3');
+  masters.away.b = false;
+  masters.answer();
+  expect((await late).outcome).toBe('denied');
+  const { fromMemory } = masters;
+  await masters.charge('a');
+  expect(masters.fromMemory).toBe(fromMemory + 1);
+  const { b } = masters.calls;
+  for (const key of ['b', 'b2']) expect((await masters.charge(key)).outcome).toBe('denied');
+  expect(masters.calls.b).toBe(b + 2);
+  // From now on, they are known again.
+  for (const key of ['b', 'b2']) expect((await masters.charge(key)).outcome).toBe('denied');
+  expect(masters.calls.b).toBe(b + 2);
+});
