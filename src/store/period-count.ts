@@ -7,7 +7,7 @@ import type { BucketState } from './store.ts';
 
 const US_PER_MS = 1_000;
 /** After the end of its period, a count only matters to a clock that goes back. */
-const KEPT_US = 900_000_000;
+export const KEPT_US = 900_000_000;
 
 export class PeriodCount {
   readonly key: string;

@@ -1,10 +1,11 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import { monotonicUs } from '../domain/clock.ts';
+import type { Calendar } from '../domain/limits/calendar.ts';
 import type { CoalescedLog } from './coalesced-log.ts';
 import { Generations } from './generations.ts';
 import type { HeldSlots } from './in-flight/held-slots.ts';
 import { MemoryStore } from './memory-store.ts';
-import type { PeriodCount } from './period-count.ts';
+import { KEPT_US, type PeriodCount } from './period-count.ts';
 import {
   type BucketCharge,
   type Charge,
@@ -16,6 +17,7 @@ import {
   windowUsOf,
 } from './store.ts';
 
+const US_PER_MS = 1_000;
 /**
  * Buckets per generation; there are two generations. Beyond that, the buckets that were charged longest ago are dropped. They are far from
  * their limits.
@@ -36,21 +38,25 @@ export class ShareStore implements Store {
   readonly #store: Store;
   readonly #replicas: () => number;
   readonly #nowUs: () => number;
+  readonly #unixUs: () => number;
   readonly #logs = new Generations<CoalescedLog>(MOST_BUCKETS);
+  readonly #counts = new Generations<PeriodCount>(MOST_BUCKETS);
   readonly #parts: MemoryStore;
-  /** When all counts have expired. */
-  #expiredFromUs = 0;
+  /** When all windows have passed. */
+  #logsExpireUs = 0;
+  /** When all periods have ended, as Unix time. They are kept apart, so that a month does not keep the logs of windows of a second. */
+  #countsExpireUs = 0;
 
   /**
    * @param replicas how many replicas share each limit, 1 or more
-   * @param nowUs a clock for tests; it must not run backwards
+   * @param nowUs a clock for tests, which gives Unix time if there are periods; it must not run backwards
    */
   constructor(store: Store, replicas: () => number, nowUs?: () => number) {
     this.#store = store;
     this.#replicas = replicas;
     this.#nowUs = nowUs ?? monotonicUs;
-    const counts = new Generations<PeriodCount>(MOST_BUCKETS);
-    this.#parts = new MemoryStore(nowUs, this.#logs, store.slots, counts);
+    this.#unixUs = nowUs ?? (() => Date.now() * US_PER_MS);
+    this.#parts = new MemoryStore(nowUs, this.#logs, store.slots, this.#counts);
   }
 
   get slots(): HeldSlots {
@@ -95,12 +101,23 @@ export class ShareStore implements Store {
 
   #keepFor({ buckets }: Charge): void {
     const nowUs = this.#nowUs();
-    for (const bucket of buckets)
-      this.#expiredFromUs = Math.max(this.#expiredFromUs, nowUs + windowUsOf(bucket));
+    for (const bucket of buckets) {
+      const { calendar } = bucket;
+      if (calendar !== undefined) this.#keepUntilEnd(calendar);
+      else this.#logsExpireUs = Math.max(this.#logsExpireUs, nowUs + windowUsOf(bucket));
+    }
+  }
+
+  #keepUntilEnd(calendar: Calendar): void {
+    const unixMs = this.#unixUs() / US_PER_MS;
+    const { endMs, nextEndMs } = calendar.around(unixMs);
+    const endUs = (unixMs < endMs ? endMs : nextEndMs) * US_PER_MS;
+    this.#countsExpireUs = Math.max(this.#countsExpireUs, endUs + KEPT_US);
   }
 
   #dropExpired(): void {
-    if (!this.#logs.isEmpty && this.#nowUs() >= this.#expiredFromUs) this.#logs.clear();
+    if (!this.#logs.isEmpty && this.#nowUs() >= this.#logsExpireUs) this.#logs.clear();
+    if (!this.#counts.isEmpty && this.#unixUs() >= this.#countsExpireUs) this.#counts.clear();
   }
 }
 

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { calendarOf } from '../../../src/domain/limits/calendar.ts';
+import { Generations } from '../../../src/store/generations.ts';
 import { Hold } from '../../../src/store/in-flight/held-slots.ts';
 import { MemoryStore } from '../../../src/store/memory-store.ts';
 import { ShareStore } from '../../../src/store/share-store.ts';
@@ -191,6 +193,41 @@ describe('when the store answers again', () => {
     await store.charge(chargeOf({ key: 'other' }));
     remote.isAway = true;
     expect(await passed(store, 100, chargeOf(month))).toBe(25);
+  });
+
+  it('counts of a period hold until it has ended, and the logs of windows are dropped before that', async () => {
+    const { store, remote, clock } = open();
+    const calendar = calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 });
+    const month = { key: 'month', limit: 100, windowSeconds: 31 * 24 * 3600, calendar };
+    clock.us = Date.UTC(2026, 0, 20) * 1_000;
+    const endUs = Date.UTC(2026, 1, 1) * 1_000;
+    const cleared = vi.spyOn(Generations.prototype, 'clear');
+    onTestFinished(() => cleared.mockRestore());
+    const both: Charge = { buckets: [...chargeOf().buckets, month], cost: 1 };
+    const outageOf = async (charge: Charge) => {
+      remote.isAway = true;
+      const admitted = await passed(store, 100, charge);
+      remote.isAway = false;
+      await store.charge(chargeOf({ key: 'other' }));
+      return admitted;
+    };
+    expect(await outageOf(both)).toBe(25);
+    expect(cleared).not.toHaveBeenCalled();
+    clock.us += SECOND_US;
+    await store.charge(chargeOf({ key: 'other' }));
+    expect(cleared).toHaveBeenCalledTimes(1);
+    clock.us = endUs - 1;
+    expect(await outageOf({ buckets: [month], cost: 1 })).toBe(0);
+    expect(cleared).toHaveBeenCalledTimes(1);
+    // For 15 minutes, a clock that is set back may need them.
+    clock.us = endUs + 900 * SECOND_US - 1;
+    await store.charge(chargeOf({ key: 'other' }));
+    expect(cleared).toHaveBeenCalledTimes(1);
+    clock.us += 1;
+    await store.charge(chargeOf({ key: 'other' }));
+    expect(cleared).toHaveBeenCalledTimes(2);
+    expect(cleared.mock.contexts.map((one) => (one as Generations<unknown>).isEmpty)).toEqual([true, true]);
+    expect(await outageOf({ buckets: [month], cost: 1 })).toBe(25);
   });
 
   it('a store that fails and returns at random admits at most the limit and the part in any window', async () => {
