@@ -1,4 +1,4 @@
-import { Ajv, type KeywordCxt, type Options } from 'ajv';
+import { Ajv, type KeywordCxt, type Options, str } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import type { ErrorLog } from './error-log.ts';
@@ -43,15 +43,7 @@ export function createEngine(dialect: Dialect, log: ErrorLog | undefined, meter:
   addFormats.default(engine);
   // The regular expression of ajv-formats takes quadratic time.
   engine.addFormat('url', isUrl);
-  engine.removeKeyword('uniqueItems');
-  engine.addKeyword({
-    keyword: 'uniqueItems',
-    type: 'array',
-    schemaType: 'boolean',
-    validate: (isAsked: boolean, items: readonly unknown[]) =>
-      !isAsked || meter.valueNumbers.areUnique(items),
-    error: { message: 'must not have the same item twice' },
-  });
+  replaceKeywords(engine, meter);
   engine.addKeyword({
     keyword: STEP,
     schemaType: 'boolean',
@@ -63,6 +55,43 @@ export function createEngine(dialect: Dialect, log: ErrorLog | undefined, meter:
     },
   });
   return engine;
+}
+
+/** Replaces the keywords of Ajv that take too long or are wrong for some values. */
+function replaceKeywords(engine: Ajv, meter: Meter): void {
+  engine.removeKeyword('uniqueItems');
+  engine.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    validate: (isAsked: boolean, items: readonly unknown[]) =>
+      !isAsked || meter.valueNumbers.areUnique(items),
+    error: { message: 'must not have the same item twice' },
+  });
+  engine.removeKeyword('multipleOf');
+  engine.addKeyword({
+    keyword: 'multipleOf',
+    type: 'number',
+    schemaType: 'number',
+    validate: isMultipleOf,
+    error: { message: ({ schemaCode }) => str`must be multiple of ${schemaCode}` },
+  });
+}
+
+/**
+ * The relative error of a quotient of two decimal numbers: each of them is rounded to a double by half an epsilon at most, and so
+ * is the quotient.
+ */
+const QUOTIENT_ERROR = 2 * Number.EPSILON;
+
+/**
+ * Whether a number is a multiple, as far as doubles can say. 19.99 / 0.01 is 1998.9999999999998, so Ajv's own comparison refuses
+ * valid amounts. Its option `multipleOfPrecision` allows the same error for every quotient, but the error grows with the quotient. An
+ * error that admits large amounts would also admit 19.9900001.
+ */
+function isMultipleOf(divisor: number, value: number): boolean {
+  const quotient = value / divisor;
+  return Math.abs(quotient - Math.round(quotient)) <= QUOTIENT_ERROR * Math.abs(quotient);
 }
 
 /** Keeps no errors of the items that `contains` does not find. */

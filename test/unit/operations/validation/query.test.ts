@@ -27,6 +27,8 @@ const PATHS = `
       - { name: pipe, in: query, style: pipeDelimited, explode: false, schema: { type: array, items: { type: integer } } }
       - { name: json, in: query, content: { application/json: { schema: { type: object, required: [a] } } } }
       - { name: text, in: query, schema: { type: string } }
+      - { name: amount, in: query, schema: { type: number, multipleOf: 0.01 } }
+      - { name: step, in: query, schema: { type: number, multipleOf: 2.5 } }
 /deep:
   get:
     parameters:
@@ -222,6 +224,35 @@ describe('the forms of OpenAPI parameters', () => {
   ];
   test.each(fails)('%s is refused for %s', (query, field) => {
     expect(Object.keys(refused('/values', query))).toEqual([field]);
+  });
+
+  test('a decimal amount is a multiple of the smallest unit, however large it is, and a part of the unit is not', () => {
+    for (const amount of [
+      '19.99',
+      '0.29',
+      '-4.35',
+      '1.1',
+      '0',
+      '8.61',
+      '123456789.07',
+      '90071992547409.91',
+      '1e21',
+    ]) {
+      expect(refused('/values', `must=true&amount=${amount}`)).toEqual({});
+    }
+    const message = 'must be multiple of 0.01';
+    for (const amount of [
+      '19.999',
+      '0.001',
+      '0.0000001',
+      '19.9900001',
+      '123456789.075',
+      '1234567890123.005',
+    ]) {
+      expect(refused('/values', `must=true&amount=${amount}`)).toEqual({ amount: message });
+    }
+    expect(refused('/values', 'must=true&step=7.5')).toEqual({});
+    expect(refused('/values', 'must=true&step=7.4')).toEqual({ step: 'must be multiple of 2.5' });
   });
 
   test('deep objects take what their schema declares', () => {
