@@ -38,12 +38,22 @@ export class OperationFiles {
   readonly #settingsFile: string;
   readonly #source: FileSource;
   readonly #roots: readonly string[];
+  readonly #ignoresCase: boolean;
   #files: readonly string[];
   #last: LoadedOperations | undefined;
 
-  /** @param settingsFile used in messages, and to find the default document in the same folder */
-  constructor(settings: Settings['operations'], settingsFile: string, source = new FileSource()) {
+  /**
+   * @param settingsFile used in messages, and to find the default document in the same folder
+   * @param letterCase as the operations are matched. It decides where a parameter ends that shares its segment with letters
+   */
+  constructor(
+    settings: Settings['operations'],
+    settingsFile: string,
+    source = new FileSource(),
+    letterCase: 'insensitive' | 'sensitive' = 'insensitive',
+  ) {
     this.#settings = settings;
+    this.#ignoresCase = letterCase === 'insensitive';
     this.#source = source;
     this.#settingsFile = settingsFile;
     const { openapi, list } = settings;
@@ -90,7 +100,7 @@ export class OperationFiles {
   ): Promise<readonly ListedOperation[]> {
     const operations: ListedOperation[] = [];
     for (const one of documents) {
-      const read = await readOperations(one, this.#settings);
+      const read = await readOperations(one, this.#settings, this.#ignoresCase);
       operations.push(...read.operations);
       problems.push(...read.problems);
       warnings.push(...read.warnings);

@@ -95,7 +95,8 @@ export async function readConfiguration(file: string, env: NodeJS.ProcessEnv): P
   };
   const source = new FileSource();
   const named = configurationFiles(valid, source);
-  const operationFiles = valid.operations && new OperationFiles(valid.operations, file, source);
+  const letterCase = valid.upstream?.pathProfile.case;
+  const operationFiles = valid.operations && new OperationFiles(valid.operations, file, source, letterCase);
   await collect(() => checkProxySettings(valid, reading.place));
   for (const section of PORTS_WITH_TOKEN) await collect(() => readPortToken(section, valid[section]));
   const secretFile = valid.notifications?.secretFile;

@@ -38,8 +38,16 @@ const BATCH = 20;
 const MAX_SIZE = 300_000;
 const TOO_LARGE = `the document expands to more than ${MAX_SIZE} operations and parameters`;
 
-/** The operations of one OpenAPI description, its problems, and warnings. */
-export async function readOperations(documents: Documents, settings: Settings['operations']) {
+/**
+ * The operations of one OpenAPI description, its problems, and warnings.
+ *
+ * @param ignoresCase whether the router ignores the letter case of paths
+ */
+export async function readOperations(
+  documents: Documents,
+  settings: Settings['operations'],
+  ignoresCase: boolean,
+) {
   const problems: Problem[] = [];
   const warnings: Problem[] = [];
   const { root } = documents;
@@ -50,7 +58,17 @@ export async function readOperations(documents: Documents, settings: Settings['o
   const dangling = new DanglingReferences(documents);
   const { maxBodyBytes } = settings;
   const owners = new Set<unknown>();
-  const reading: Scan = { documents, schemas, problems, warnings, settings, maxBodyBytes, dangling, owners };
+  const reading: Scan = {
+    documents,
+    schemas,
+    problems,
+    warnings,
+    settings,
+    maxBodyBytes,
+    ignoresCase,
+    dangling,
+    owners,
+  };
   const operations: ListedOperation[] = [];
   let paths = 0;
   let size = 0;

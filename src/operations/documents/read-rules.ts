@@ -7,7 +7,13 @@ import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
 import { child, type Node, problemAt } from './documents.ts';
 import { isJsonMediaType, type Parameter } from './parameters.ts';
 import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';
-import { escapeExpression, isParameter, parameterExpression, segmentParts } from './segment.ts';
+import {
+  decodedLiteral,
+  escapeExpression,
+  isParameter,
+  parameterExpression,
+  segmentParts,
+} from './segment.ts';
 
 /** Header fields that OpenAPI describes elsewhere in the document (3.1, section 4.8.12.2.1). */
 const IGNORED_HEADERS = new Set(['accept', 'content-type', 'authorization']);
@@ -56,18 +62,25 @@ function pathRules(maker: RuleMaker, path: string, parameter: Parameter): readon
   if (text === undefined || (parameter.style ?? 'simple') !== 'simple') return [];
   const rule = valueRule(maker, parameter.name, parameter.schema);
   if (rule === undefined) return [];
-  const within = text === `{${parameter.name}}` ? undefined : segmentPattern(text, parameter.name);
+  const within =
+    text === `{${parameter.name}}` ? undefined : segmentPattern(text, parameter.name, maker.ignoresCase);
   return [{ ...rule, segment, within, isList: rule.shape.types.has('array') }];
 }
 
-/** A regular expression for a segment such as `report-{id}.{format}`, with a group for the given parameter. */
-function segmentPattern(segment: string, name: string): RegExp {
-  const parts = segmentParts(segment).map((part, index, all) => {
+/**
+ * A regular expression for a decoded segment such as `report-{id}.{format}`, with a group for the given parameter. It matches what the
+ * router matches.
+ */
+function segmentPattern(segment: string, name: string, ignoresCase: boolean): RegExp {
+  const decoded = segmentParts(segment).map((part, index) =>
+    isParameter(index) ? part : decodedLiteral(part),
+  );
+  const parts = decoded.map((part, index) => {
     if (!isParameter(index)) return escapeExpression(part);
-    const parameter = parameterExpression(all.slice(index + 1));
+    const parameter = parameterExpression(decoded.slice(index + 1));
     return part === `{${name}}` ? `(${parameter})` : parameter;
   });
-  return new RegExp(`^${parts.join('')}$`);
+  return new RegExp(`^${parts.join('')}$`, ignoresCase ? 'i' : '');
 }
 
 function headerRules(maker: RuleMaker, parameter: Parameter): readonly HeaderRule[] {

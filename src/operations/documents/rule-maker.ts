@@ -13,6 +13,8 @@ export interface RuleMaker {
   readonly problems: Problem[];
   readonly warnings: Problem[];
   readonly maxBodyBytes: number;
+  /** Whether the router ignores the letter case of paths. */
+  readonly ignoresCase: boolean;
 }
 
 /** The rule for one value. Undefined, with a problem reported, if its schema cannot be compiled. */

@@ -11,6 +11,15 @@ export function isParameter(index: number): boolean {
   return index % 2 === 1;
 }
 
+/** A literal as routers compare it: with decoded characters. */
+export function decodedLiteral(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 export function escapeExpression(literal: string): string {
   return literal.replaceAll(SPECIAL, '\\$&');
 }

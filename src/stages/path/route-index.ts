@@ -1,6 +1,11 @@
 import FindMyWay, { type HTTPMethod } from 'find-my-way';
 import type { Access } from '../../domain/operation.ts';
-import { isParameter, parameterExpression, segmentParts } from '../../operations/documents/segment.ts';
+import {
+  decodedLiteral,
+  isParameter,
+  parameterExpression,
+  segmentParts,
+} from '../../operations/documents/segment.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import type { LetterCase, TrailingSlash } from './folded-path.ts';
 import { inCase } from './folded-path.ts';
@@ -149,13 +154,4 @@ function routePattern(path: string): string | undefined {
     return patterns.join('');
   });
   return segments.join('/');
-}
-
-/** The router compares decoded characters. */
-function decodedLiteral(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { FieldErrors } from '../../../src/domain/field-errors.ts';
 import { Refusal } from '../../../src/domain/problems.ts';
+import type { ListedOperation } from '../../../src/operations/listed-operation.ts';
 import { checkPath } from '../../../src/operations/validation/path-and-headers.ts';
 import { OperationTable, type UnlistedPolicy } from '../../../src/stages/match.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
@@ -104,6 +105,33 @@ describe('the price list', () => {
     expect(isValid('/things/42/')).toBe(true);
     expect(isValid('/things/x')).toBe(false);
     expect(isValid('/index.php/things/42')).toBe(true);
+  });
+
+  test('a parameter is found where the router finds it: in any letter case, and next to escaped literals', async () => {
+    const get = (name: string, schema: string) =>
+      `{ get: { operationId: ${name}, parameters: [{ name: id, in: path, required: true, schema: ${schema} }] } }`;
+    const paths = [
+      `/things/{id}:cancel: ${get('cancel', '{ type: integer }')}`,
+      `/caf%C3%A9-{id}: ${get('menu', '{ type: integer }')}`,
+      `/spots/{id}x{other}: ${get('spot', '{ maxLength: 2 }')}`,
+    ];
+    await folder.write('openapi.yaml', openapi(paths.join('\n')));
+    const isValid = async (letterCase: 'insensitive' | 'sensitive', path: string, id: string) => {
+      const operations = await folder.files('{}', letterCase).load();
+      const operation = new OperationTable(operations, 'charge', letterCase).find('GET', path);
+      expect(operation, path).toMatchObject({ id });
+      const errors = new FieldErrors();
+      checkPath((operation as ListedOperation).rules?.path ?? [], path, errors);
+      return errors.isEmpty;
+    };
+    expect(await isValid('insensitive', '/things/42:CANCEL', 'cancel')).toBe(true);
+    expect(await isValid('insensitive', '/things/x:CANCEL', 'cancel')).toBe(false);
+    expect(await isValid('insensitive', '/caf%C3%A9-42', 'menu')).toBe(true);
+    expect(await isValid('insensitive', '/CAF%C3%89-42', 'menu')).toBe(true);
+    expect(await isValid('insensitive', '/caf%C3%A9-x', 'menu')).toBe(false);
+    expect(await isValid('sensitive', '/caf%C3%A9-42', 'menu')).toBe(true);
+    expect(await isValid('insensitive', '/spots/1X2x3', 'spot')).toBe(true);
+    expect(await isValid('sensitive', '/spots/1X2x3', 'spot')).toBe(false);
   });
 
   test('other operations are in force from the next request on', async () => {
