@@ -3,9 +3,10 @@ import type { Static, TSchema } from 'typebox';
 import { ConfigError, formatPath, type Problem } from '../problem.ts';
 import { type Environment, overlayEnvironment } from './environment.ts';
 import { maskUrl } from './mask.ts';
+import { misreadKeys } from './misread-keys.ts';
 import { check, type Finding, type Path } from './schema-check.ts';
 import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
-import { readYaml, type YamlText } from './yaml-text.ts';
+import { readYaml, SCHEMA, type YamlText } from './yaml-text.ts';
 
 /** A parsed configuration file with defaults applied. */
 interface CheckedFile<T> {
@@ -19,7 +20,7 @@ type SchemaFor<S extends TSchema> = S | ((value: unknown) => S);
 
 /**
  * Parses a configuration file and checks it against its schema. Applies the environment variables in `env`.
- * Throws a ConfigError only if the text is not YAML.
+ * Throws a ConfigError only if the text is not YAML, or has keys that YAML changes.
  *
  * @returns the file and its problems, as `invalid` the top-level keys that have one, and as `paths` where each is. Do not use a value
  * that a problem refers to
@@ -27,6 +28,8 @@ type SchemaFor<S extends TSchema> = S | ((value: unknown) => S);
 export function examine(schemaFor: SchemaFor<TSchema>, text: string, source: string, env: Environment = {}) {
   const yaml = readYaml(text, source);
   if (!('lineOf' in yaml)) throw new ConfigError([yaml]);
+  const misread = yaml.hasTypedKeys ? misreadKeys(text, SCHEMA, source) : [];
+  if (misread.length > 0) throw new ConfigError(misread);
   const schema = typeof schemaFor === 'function' ? schemaFor(yaml.value) : schemaFor;
   const overlaid = overlayEnvironment(asNode(schema), yaml.value, env);
   const { value, findings } = check(asNode(schema), overlaid.value ?? {});

@@ -1,4 +1,13 @@
-import { CORE_SCHEMA, EVENT_ID, getScalarValue, load, mergeTag, parseEvents, YAMLException } from 'js-yaml';
+import {
+  CORE_SCHEMA,
+  EVENT_ID,
+  getScalarValue,
+  load,
+  mapTag,
+  mergeTag,
+  parseEvents,
+  YAMLException,
+} from 'js-yaml';
 import type { Problem } from '../problem.ts';
 import { expansionProblem } from './expansion.ts';
 import { findUnclosed } from './unclosed.ts';
@@ -9,6 +18,8 @@ export interface YamlText {
   readonly value: unknown;
   /** The line (from 1) of a path's key, or of its closest parent that exists in the text. */
   lineOf(path: readonly string[]): number | undefined;
+  /** Whether a key is a number, a boolean or null for YAML. Its text may be another one in the value. */
+  readonly hasTypedKeys: boolean;
 }
 
 /** Matches a text with at least one line that is neither blank nor a comment. */
@@ -20,21 +31,23 @@ export function isBlank(text: string): boolean {
 }
 
 /** YAML 1.2 plus the `<<` merge key of YAML 1.1. Without it, a merged cost would be lost silently. */
-const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
+export const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
 /**
  * Parses one YAML document. JSON is a subset of YAML. Returns a Problem if the text is not valid, or if its aliases expand to much
  * more than the text.
  */
 export function readYaml(text: string, source: string): YamlText | Problem {
-  if (isBlank(text)) return { value: undefined, lineOf: () => undefined };
+  if (isBlank(text)) return { value: undefined, lineOf: () => undefined, hasTypedKeys: false };
   try {
-    const value = load(text, { schema: SCHEMA });
+    const keys = { areTyped: false };
+    const value = load(text, { schema: SCHEMA.withTags(mapTagThatNotes(keys)) });
     const expansion = text.includes('*') ? expansionProblem(value, text.length) : undefined;
     if (expansion !== undefined) return { source, path: '', message: `is not usable: ${expansion}` };
     let lines: Lines | undefined;
     return {
       value,
+      hasTypedKeys: keys.areTyped,
       // Lines are needed only for error messages, so a large valid file is parsed once.
       lineOf: (path) => {
         lines ??= linesByPath(text);
@@ -53,6 +66,15 @@ export function readYaml(text: string, source: string): YamlText | Problem {
     const line = error.mark && error.mark.line + 1;
     return { source, line, path: '', message: `is not valid YAML: ${reasonOf(error, text)}` };
   }
+}
+
+/** The parser makes a text of each key that it adds. Here, it also notes keys that are another kind of value. */
+function mapTagThatNotes(keys: { areTyped: boolean }): typeof mapTag {
+  const addPair: typeof mapTag.addPair = (container, key, value) => {
+    if (typeof key !== 'string') keys.areTyped = true;
+    return mapTag.addPair(container, key, value);
+  };
+  return { ...mapTag, addPair };
 }
 
 /** What the parser reports where a bracket or quote should have been closed before. */
@@ -153,7 +175,7 @@ function addLine({ children }: Lines, key: string, line: number): Lines {
 }
 
 /** Maps offsets to lines. Offsets must not decrease. */
-function lineCounter(text: string): (offset: number) => number {
+export function lineCounter(text: string): (offset: number) => number {
   let line = 1;
   let next = text.indexOf('\n');
   return (offset) => {

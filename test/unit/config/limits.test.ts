@@ -28,6 +28,29 @@ describe('limits.yaml', () => {
     expect([inForce('person-read'), inForce('person-write')]).toEqual([500, 250]);
   });
 
+  test('a key without quotes that YAML reads as another text is refused, with its line', () => {
+    const override = (id: string) => `accounts:\n  ok: { account-read: 3 }\n  ${id}: { account-read: 5 }\n`;
+    for (const id of ['007', '12e4', '175928847299117063', '0x1F', '1.0', '-0', '~', 'True', 'Null']) {
+      expect(problemsOf(override(id)), id).toEqual([
+        expect.stringMatching(
+          /^limits\.yaml:3: has a key that YAML reads as (a number|a boolean|null), .*: put it in quotes$/,
+        ),
+      ]);
+      expect(
+        problemsOf(`accounts: { ok: { account-read: 3 }, ${id}: { account-read: 5 } }`),
+        id,
+      ).toHaveLength(1);
+      const quoted = limitsOf(override(`"${id}"`));
+      expect(limitInForce(quoted, 'account-read', id, nowMs).limit, id).toBe(5);
+    }
+    for (const id of ['1234', 'true', '7e', '1_000', '2026-11-20', '12:30']) {
+      expect(limitInForce(limitsOf(override(id)), 'account-read', id, nowMs).limit, id).toBe(5);
+    }
+    expect(
+      problemsOf(`${override('007')}  2: { account-read: 5 }\n  010: { account-read: 5 }\n`),
+    ).toHaveLength(2);
+  });
+
   test('an override changes the buckets that it names, of the one that it names', () => {
     const limits = limitsOf('accounts: { big: { account-read: 5000 } }');
     expect(limitInForce(limits, 'account-read', 'big', nowMs)).toMatchObject({
