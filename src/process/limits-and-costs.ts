@@ -38,7 +38,7 @@ export function followLimitsAndCosts(
   let inForce: InForce = { limits, operations };
   /** Puts a change of one file in force, or throws. */
   const change = (file: keyof InForce, next: InForce, take: () => void): void => {
-    const problems = findCosts(next.operations, next.limits, settings, files.limits);
+    const problems = findCosts(next.operations, next.limits, settings, files.limits.placesOf(next.limits));
     if (problems.length > 0) throw new ConfigError(problems);
     take();
     inForce = next;

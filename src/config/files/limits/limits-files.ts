@@ -112,31 +112,56 @@ export class LimitsFiles {
     return this.#placeOf(found, [section, owner, name]);
   }
 
+  /** The file with this setting of the limits that were last loaded. */
+  fileOf(path: readonly string[]): string {
+    return this.#fileOf(this.#last, path);
+  }
+
+  /** The same with its line, unless the file is so large that finding it takes long. */
+  locate(path: readonly string[]): Origin {
+    return this.#locate(this.#last, path);
+  }
+
+  /** Where limits that are in force, or were last loaded, are written. Those in force may differ from what the files have now. */
+  placesOf(limits: Limits) {
+    const loaded = this.#last?.limits === limits ? this.#last : this.#inForce;
+    return {
+      fileOf: (path: readonly string[]) => this.#fileOf(loaded, path),
+      locate: (path: readonly string[]) => this.#locate(loaded, path),
+    };
+  }
+
   /** The file with this override; the limits file for any other path. */
-  fileOf([section, id = '']: readonly string[]): string {
+  #fileOf(loaded: Loaded | undefined, [section, id = '']: readonly string[]): string {
     const overrides = OVERRIDE_SECTIONS.find((name) => name === section);
-    const found = overrides && this.#last?.sources.find(({ maps }) => maps[overrides].has(id));
+    const found = overrides && loaded?.sources.find(({ maps }) => maps[overrides].has(id));
     return found?.file ?? this.#main;
   }
 
-  /** The file with this setting, and its line unless the file is so large that finding it takes long. */
-  locate(path: readonly string[]): Origin {
-    const file = this.fileOf(path);
-    const text = this.#source.read(file, '');
-    const line = text.length > SMALL_CHARACTERS ? undefined : lineOfPath(text, path);
+  #locate(loaded: Loaded | undefined, path: readonly string[]): Origin {
+    const file = this.#fileOf(loaded, path);
+    const text = this.#unchanged(loaded?.sources.find((one) => one.file === file));
+    const line = text === undefined || text.length > SMALL_CHARACTERS ? undefined : lineOfPath(text, path);
     return { source: file, line };
   }
 
   async #placeOf(source: Source | undefined, path: readonly string[]): Promise<string | undefined> {
     if (source === undefined) return undefined;
-    const { file, digest } = source;
+    const { file } = source;
+    const text = this.#unchanged(source);
+    const line = text === undefined ? undefined : await findLine(text, path);
+    return line === undefined ? file : `${file}:${line}`;
+  }
+
+  /** The text of a file as it was loaded; undefined if the file has another one now, or cannot be read. */
+  #unchanged(source: Source | undefined): string | undefined {
+    if (source === undefined) return undefined;
     try {
-      const text = this.#source.read(file, '');
-      const line = hash('sha256', text) === digest ? await findLine(text, path) : undefined;
-      return line === undefined ? file : `${file}:${line}`;
+      const text = this.#source.read(source.file, '');
+      return hash('sha256', text) === source.digest ? text : undefined;
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
-      return file;
+      return undefined;
     }
   }
 

@@ -171,6 +171,25 @@ describe('files of overrides', () => {
     ]);
   });
 
+  test('that were changed and refused name no line of the limits in force, and hide no conflict with them', async () => {
+    write('limits.yaml', 'defaults:\n  account-read: 3');
+    const files = new LimitsFiles(main(), []);
+    const inForce = await files.load();
+    const operations = [{ id: 'report', kind: 'read', cost: 5, access: 'caller' }] as const;
+    const problems = (limits = inForce) => checkCosts(operations, limits, files.placesOf(limits));
+    const path = 'defaults.account-read';
+    expect(problems()).toMatchObject([{ source: main(), line: 2, path }]);
+    write('limits.yaml', 'defaults:\n  account-read: [3');
+    await expect(files.load()).rejects.toThrow();
+    expect(problems()).toMatchObject([{ source: main(), line: undefined, path }]);
+    write('limits.yaml', '# lower\n\ndefaults:\n  account-read: 2');
+    const refused = await files.load();
+    expect(problems()).toMatchObject([{ source: main(), line: undefined, path }]);
+    expect(problems(refused)).toMatchObject([{ source: main(), line: 4, path }]);
+    rmSync(main());
+    expect(problems()).toMatchObject([{ source: main(), line: undefined, path }]);
+  });
+
   test('that have not changed return the same limits object', async () => {
     write('limits.yaml', '');
     write('more/1.yaml', 'accounts: { b: { account-read: 2 } }');
