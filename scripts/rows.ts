@@ -30,9 +30,12 @@ export function rowsOf(schema: SchemaNode, path: readonly string[] = []): readon
 
 function recordRows(schema: SchemaNode, item: SchemaNode, path: readonly string[]): readonly Row[] {
   const id = [...path, schema.secret ? '<token>' : (schema.keys ?? '<id>')];
-  return item.properties === undefined
-    ? [{ ...row(item, id), description: schema.description ?? '' }]
-    : rowsOf(item, id);
+  const rows =
+    item.properties === undefined
+      ? [{ ...row(item, id), description: schema.description ?? '' }]
+      : rowsOf(item, id);
+  // No variable can name an entry.
+  return rows.map((one) => ({ ...one, variable: undefined }));
 }
 
 function unionRows(

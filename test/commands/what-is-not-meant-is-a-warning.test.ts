@@ -27,6 +27,11 @@ async function warningsOf(
   return stderr.replaceAll(`${folder}/`, '').split('\n').slice(0, -1);
 }
 
+const PARTNER = {
+  tokens: { key: 'svc_partner' },
+  principals: { svc_partner: { type: 'ServiceAccount', account: 'acct_partner' } },
+  accounts: { acct_partner: {} },
+};
 const NONE = { tokens: {}, principals: {}, accounts: {} };
 
 it('a usual configuration has no warnings', async () => {
@@ -50,6 +55,43 @@ it('overrides of unknown Accounts and Organizations, and overrides that have exp
     'limits.yaml:#: warning: accounts.acct_33: is not in identities.yaml: did you mean "acct_3"?',
     'limits.yaml:#: warning: accounts.acct_1: expired at 2020-01-02T00:00:00.000Z: the defaults apply',
     'limits.yaml:#: warning: organizations.nobody: is not in identities.yaml',
+  ]);
+});
+
+it('an override is unknown only if every identities file would have its owner', async () => {
+  const limits = {
+    accounts: {
+      acct_1: { 'account-read': 50 },
+      acct_partner: { 'account-read': 50 },
+      acct_33: { 'account-read': 50 },
+    },
+    principals: { person_1: { 'person-read': 50 }, person_9: { 'person-read': 50 } },
+  };
+  const found = async (settings: object) =>
+    (await warningsOf({ limits, settings: settings as Record<string, unknown> }, { 'partner.json': PARTNER }))
+      .map((line) => line.replace(/^limits\.yaml:\d+: warning: /, ''))
+      .map((line) => line.replace(/: did you mean .*/, ''));
+  const jwt = { kind: 'jwt', jwksUrl: 'https://id.example.com/keys', issuer: 'x', audience: 'y' };
+  const directory = { kind: 'file', file: 'identities.yaml' };
+  expect(await found({ identity: { ...jwt, directory } })).toEqual([
+    'accounts.acct_partner: is not in identities.yaml',
+    'accounts.acct_33: is not in identities.yaml',
+  ]);
+  const partner = {
+    kind: 'header',
+    name: 'X-Partner-Key',
+    identity: { kind: 'static', file: 'partner.json' },
+  };
+  const both = 'is not in identities.yaml or partner.json';
+  expect(await found({ credentials: [partner] })).toEqual([
+    `accounts.acct_33: ${both}`,
+    `principals.person_9: ${both}`,
+  ]);
+  expect(await found({ credentials: [{ ...partner, identity: jwt }] })).toEqual([]);
+  expect(await found({ credentials: [{ kind: 'header', name: 'X-Api-Key' }] })).toEqual([
+    'accounts.acct_partner: is not in identities.yaml',
+    'accounts.acct_33: is not in identities.yaml',
+    'principals.person_9: is not in identities.yaml',
   ]);
 });
 
@@ -313,6 +355,18 @@ describe('a limit that a high cost may leave unused', () => {
   it('is absent from ten times the cost on, and below 500, where the counter is an exact log', async () => {
     expect(await found(defaultsOf(1000))).toEqual([]);
     expect(await found(defaultsOf(499))).toEqual([]);
+  });
+
+  it('is no limit with a period, which is exact, and no shadow limit, which refuses nothing', async () => {
+    const limits = {
+      ...defaultsOf(1000),
+      limits: {
+        day: { per: 'account', points: 600, period: 'day' },
+        minute: { per: 'account', points: 600, shadow: true, window: '1m' },
+      },
+      accounts: { acct_1: { 'account-write': { limit: 600, shadow: true } } },
+    };
+    expect(await found(limits)).toEqual([]);
   });
 
   it('can be one of a plan, of an override, and a further limit, of what it counts', async () => {

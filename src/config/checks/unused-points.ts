@@ -24,7 +24,10 @@ interface UnusedPoints {
   readonly costliest: CostedOperation;
 }
 
-/** The limits (of defaults, plans and overrides) that are so low for a cost that their buckets may refuse much of what an exact log would admit. */
+/**
+ * The limits (of defaults, plans and overrides) that are so low for a cost that their buckets may refuse much of what an exact log would
+ * admit. Shadow limits refuse nothing.
+ */
 export function findUnusedPoints(
   operations: readonly CostedOperation[],
   limits: Limits,
@@ -33,9 +36,9 @@ export function findUnusedPoints(
   const found: UnusedPoints[] = [];
   visitLimits(limits, (given, pathOf) => {
     for (const name in given) {
-      const limit = given[name]?.limit;
+      const { limit, shadow } = given[name] ?? {};
       const charged = costs.get(name);
-      if (charged === undefined || typeof limit !== 'number') continue;
+      if (charged === undefined || shadow || typeof limit !== 'number') continue;
       const leastPercent = leastPercentOf(limit, charged);
       const { costliest } = charged;
       if (leastPercent < 100 && limit < COSTS_PER_LIMIT * costliest.cost)
@@ -63,13 +66,13 @@ interface RowCosts {
   readonly costliest: CostedOperation;
 }
 
-/** By the name of a row that counts points. */
+/** By the name of a row that counts points in a sliding window: the count of a period is exact. */
 function costsByRow(
   operations: readonly CostedOperation[],
   rows: readonly LimitRow[],
 ): ReadonlyMap<string, RowCosts> {
   const costs = new Map<string, RowCosts>();
-  for (const row of rows.filter(({ counts }) => counts === 'points')) {
+  for (const row of rows.filter(({ counts, period }) => counts === 'points' && period === undefined)) {
     const charged = operations.filter((operation) => operation.cost > 0 && isCharged(row, operation));
     const costliest = charged.map(atMost).reduce(higher, undefined);
     if (costliest === undefined) continue;

@@ -16,15 +16,22 @@ interface ValidConfiguration {
   readonly settings: Settings;
   readonly limits: Limits;
   readonly identities: Identities;
+  readonly credentials: readonly ({ readonly identities: Identities } | undefined)[];
   readonly operations: readonly CostedOperation[];
   readonly files: {
     readonly limits: LimitPlaces & { readonly isBlank: boolean };
     /** Undefined if callers and Accounts do not come from a file. */
-    readonly identities: { readonly file: string } | undefined;
+    readonly identities: IdentitiesFile | undefined;
+    /** Of each of the `credentials`; undefined for those without an `identity` of their own. */
+    readonly credentials: readonly ({ readonly identities: IdentitiesFile | undefined } | undefined)[];
     readonly operations: { readonly warnings: readonly Problem[] };
     readonly descriptors?: { readonly warnings: readonly Problem[] } | undefined;
     readonly settings: { readonly file: string };
   };
+}
+
+interface IdentitiesFile {
+  readonly file: string;
 }
 
 /** How many warnings of one kind are worth reading. */
@@ -118,21 +125,45 @@ function unknownPlans({ limits, identities, files }: ValidConfiguration): readon
   }));
 }
 
-/** Overrides of Accounts and Organizations that the identities file does not have. */
-function unknownOwners(
-  { limits, identities, files }: ValidConfiguration,
-  section: OverrideSection,
-): readonly Problem[] {
-  const source = files.identities?.file;
-  const known = ownersIn(section, [identities]);
-  if (source === undefined || known === undefined) return [];
+/** Overrides of Accounts, Organizations and principals that no identities file has, where all come from such files. */
+function unknownOwners(configuration: ValidConfiguration, section: OverrideSection): readonly Problem[] {
+  const { limits, files } = configuration;
+  const providers = providersOf(configuration);
+  const known = ownersIn(
+    section,
+    providers.map(({ identities }) => identities),
+  );
+  if (known === undefined || !providers.every((one) => listsAll(one, section))) return [];
+  const sources = [...new Set(providers.map(({ file }) => file?.file))].join(' or ');
   const unknown = [...limits[section].keys()].filter((id) => !known.has(id));
   return capped(unknown, (id) => ({
     ...files.limits.locate([section, id]),
     path: formatPath([section, id]),
-    message: `is not in ${source}`,
+    message: `is not in ${sources}`,
     hint: didYouMean(id, [...known]),
   }));
+}
+
+/** What says who calls: the `identity` section, or one of the `credentials`. */
+interface Provider {
+  readonly settings: Settings['identity'];
+  readonly identities: Identities;
+  readonly file: IdentitiesFile | undefined;
+}
+
+function providersOf({ settings, identities, credentials, files }: ValidConfiguration): readonly Provider[] {
+  const own = settings.credentials.flatMap((one, index) => {
+    const content = credentials[index];
+    if (one.identity === undefined || content === undefined) return [];
+    const file = files.credentials[index]?.identities;
+    return [{ settings: one.identity, identities: content.identities, file }];
+  });
+  return [{ settings: settings.identity, identities, file: files.identities }, ...own];
+}
+
+/** Whether a file has every owner of a section. With a directory, it has the Accounts, and the tokens say who the principals are. */
+function listsAll({ settings, file }: Provider, section: OverrideSection): boolean {
+  return file !== undefined && (section !== 'principals' || !('directory' in settings));
 }
 
 /** Overrides that have no effect any more. */
