@@ -29,11 +29,6 @@ const EXCEPTIONS: readonly (readonly [file: string, text: string, reason: string
   ['src/config/reader/yaml-text.ts', String.raw`/^[^\S\n]*[^\s#]/m`, 'YAML files'],
   ['src/config/reader/yaml-text.ts', '/"[^"]*"|!<[^>]*>|(?<=: ).*/g', 'messages of the YAML parser'],
   ['src/config/settings/settings.ts', "'^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$'", 'a setting'],
-  [
-    'src/operations/documents/parameters.ts',
-    String.raw`/^[\w*.+-]+\/(?:json|[\w.+-]+\+json|\*)\s*(?:;|$)/i`,
-    'media types of the contract',
-  ],
   ['src/replay/input/text-formats.ts', '/,(?=[A-Za-z]+=)/', 'the option --map'],
   ['src/replay/input/text-formats.ts', String.raw`/^\s*([A-Za-z]+)=(.+?)\s*$/`, 'the option --map'],
   ['src/replay/input/text-formats.ts', String.raw`/\.(?:"([^"]+)"|([^."]+))/g`, 'the option --map'],

@@ -1,5 +1,6 @@
 import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
+import { isJson, typeOf } from '../validation/body.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
 
 /** A parameter declared in the document. */
@@ -67,7 +68,11 @@ function schemaOf(node: Node) {
   return { schema: child(child(content, mediaType), 'schema'), isJson: isJsonMediaType(mediaType) };
 }
 
-/** Whether a media type is `application/json` or has the suffix `+json` (RFC 6839 section 3.1). */
-export function isJsonMediaType(mediaType: string): boolean {
-  return /^[\w*.+-]+\/(?:json|[\w.+-]+\+json|\*)\s*(?:;|$)/i.test(mediaType);
+/** The ranges of media types that may be JSON. */
+const RANGES = new Set(['*/*', 'application/*']);
+
+/** Whether bodies of a declared media type, or range, may be JSON. */
+export function isJsonMediaType(declared: string): boolean {
+  const mediaType = typeOf(declared);
+  return RANGES.has(mediaType) || isJson(mediaType);
 }

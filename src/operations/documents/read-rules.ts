@@ -1,6 +1,6 @@
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { RequestRules } from '../listed-operation.ts';
-import type { BodyRules } from '../validation/body.ts';
+import { type BodyRules, typeOf } from '../validation/body.ts';
 import type { Check, Shape } from '../validation/parameter-value.ts';
 import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
 import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
@@ -110,7 +110,7 @@ function readBodyRules(maker: RuleMaker, at: Node): BodyRules | undefined {
       const items = child(declared, 'itemSchema');
       if (items.value !== undefined) maker.warnings.push(problemAt(items, ...ITEMS));
       const schema = child(declared, 'schema');
-      return [(mediaType.split(';', 1)[0] ?? '').trim().toLowerCase(), jsonRule(maker, mediaType, schema)];
+      return [typeOf(mediaType), jsonRule(maker, mediaType, schema)];
     }),
   );
   const isRequired = isMapping(node.value) && node.value.required === true;

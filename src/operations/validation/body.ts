@@ -6,7 +6,7 @@ import { addIssues, type Check, TOO_COMPLEX } from './parameter-value.ts';
 /** The rules for a request body. */
 export interface BodyRules {
   readonly isRequired: boolean;
-  /** By media type in lower case, including ranges such as `application/*`. Undefined for types other than JSON. */
+  /** By media type in lower case, including ranges such as `application/*`. Undefined for those that are never JSON. */
   readonly byMediaType: ReadonlyMap<string, JsonRule | undefined>;
   /** Maximum size of a body that is validated. */
   readonly maxBytes: number;
@@ -33,13 +33,13 @@ export function planBody(rules: BodyRules, given: Fields, errors: FieldErrors): 
     errors.add('body', 'is missing');
     return { kind: 'refused' };
   }
-  const mediaType = (given.field('content-type')?.split(';', 1)[0] ?? '').trim().toLowerCase();
+  const mediaType = typeOf(given.field('content-type') ?? '');
   const declared = mediaTypesFor(mediaType).find((range) => rules.byMediaType.has(range));
   if (declared === undefined) {
     errors.add('Content-Type', `must be ${[...rules.byMediaType.keys()].join(' or ')}`);
     return { kind: 'refused' };
   }
-  const rule = rules.byMediaType.get(declared);
+  const rule = ruleFor(rules, declared, mediaType);
   if (rule === undefined) return { kind: 'stream' };
   if (!isUtf8(given.field('content-type') ?? '')) {
     errors.add('Content-Type', 'must not name a charset other than UTF-8');
@@ -84,6 +84,21 @@ export function checkBody(rule: JsonRule, body: Buffer, errors: FieldErrors): vo
 function hasBody(given: Fields): boolean {
   const length = given.field('content-length');
   return given.field('transfer-encoding') !== undefined || (length !== undefined && Number(length) > 0);
+}
+
+/** A range also declares types that are not JSON. A body without a type is validated, because upstreams may read it as JSON. */
+function ruleFor(rules: BodyRules, declared: string, mediaType: string): JsonRule | undefined {
+  return mediaType === '' || isJson(mediaType) ? rules.byMediaType.get(declared) : undefined;
+}
+
+/** The media type of a `Content-Type`, in lower case and without its parameters. */
+export function typeOf(contentType: string): string {
+  return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
+}
+
+/** Whether a media type in lower case is JSON: its subtype is `json` or has the suffix `+json` (RFC 6839 section 3.1). */
+export function isJson(mediaType: string): boolean {
+  return mediaType.endsWith('/json') || (mediaType.endsWith('+json') && mediaType.includes('/'));
 }
 
 /** The keys under which a document may declare a media type, most specific first. */
