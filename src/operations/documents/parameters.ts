@@ -65,7 +65,9 @@ function schemaOf(node: Node) {
   const content = child(node, 'content');
   if (!isMapping(content.value)) return { schema: child(node, 'schema'), isJson: false };
   const mediaType = Object.keys(content.value)[0] ?? '';
-  return { schema: child(child(content, mediaType), 'schema'), isJson: isJsonMediaType(mediaType) };
+  const schema = child(child(content, mediaType), 'schema');
+  // The value is one text: `style` and `explode` do not apply.
+  return { schema, isJson: isJsonMediaType(mediaType), style: undefined, explodes: false };
 }
 
 /** The ranges of media types that may be JSON. */

@@ -6,7 +6,7 @@ import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
 import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
 import { child, type Node, problemAt } from './documents.ts';
 import { isJsonMediaType, type Parameter } from './parameters.ts';
-import { compiledCheck, type RuleMaker, valueRule } from './rule-maker.ts';
+import { compiledCheck, isFlat, leftUnread, type RuleMaker, valueRule } from './rule-maker.ts';
 import {
   decodedLiteral,
   escapeExpression,
@@ -60,11 +60,19 @@ function pathRules(maker: RuleMaker, path: string, parameter: Parameter): readon
   const text = segments[segment];
   // The styles `label` and `matrix` are not validated.
   if (text === undefined || (parameter.style ?? 'simple') !== 'simple') return [];
-  const rule = valueRule(maker, parameter.name, parameter.schema);
+  const rule = textRule(maker, parameter);
   if (rule === undefined) return [];
   const within =
     text === `{${parameter.name}}` ? undefined : segmentPattern(text, parameter.name, maker.ignoresCase);
-  return [{ ...rule, segment, within, isList: rule.shape.types.has('array') }];
+  return [{ ...rule, segment, within }];
+}
+
+/** The rule of a parameter in the path or in a header, whose value is one text. */
+function textRule(maker: RuleMaker, { node, name, schema, isJson }: Parameter) {
+  const rule = valueRule(maker, name, schema);
+  if (rule === undefined) return undefined;
+  const read = isJson || isFlat(rule.shape) ? rule : leftUnread(maker, node, rule);
+  return { ...read, isList: rule.shape.types.has('array'), isJson };
 }
 
 /**
@@ -87,10 +95,8 @@ function headerRules(maker: RuleMaker, parameter: Parameter): readonly HeaderRul
   const { name, isRequired } = parameter;
   const lowerName = name.toLowerCase();
   if (IGNORED_HEADERS.has(lowerName)) return [];
-  const rule = valueRule(maker, name, parameter.schema);
-  return rule === undefined
-    ? []
-    : [{ ...rule, lowerName, isRequired, isList: rule.shape.types.has('array') }];
+  const rule = textRule(maker, parameter);
+  return rule === undefined ? [] : [{ ...rule, lowerName, isRequired }];
 }
 
 /** OpenAPI 3.2 section 4.15.2: the schema of each item of a stream. */
@@ -148,7 +154,7 @@ function readQueryRules(maker: RuleMaker, parameters: readonly Parameter[]): Que
     const rule = readQueryRule(maker, parameter);
     if (rule === undefined) continue;
     if (!isSpreadObject(parameter, rule.shape)) {
-      rules.push(rule);
+      rules.push(readableRule(maker, parameter, rule));
       continue;
     }
     rules.push(...spreadRules(maker, parameter, rule.shape));
@@ -163,6 +169,13 @@ function readQueryRule(maker: RuleMaker, parameter: Parameter): QueryRule | unde
   const rule = valueRule(maker, name, withConvention(maker, name, parameter.schema));
   if (rule === undefined) return undefined;
   return { ...rule, isRequired, form: isJson ? { kind: 'json' } : formOf(parameter, rule.shape) };
+}
+
+/** Objects are read from brackets and from JSON. */
+function readableRule(maker: RuleMaker, { node }: Parameter, rule: QueryRule): QueryRule {
+  const { form, shape } = rule;
+  const isRead = form.kind === 'deep' || form.kind === 'json' || isFlat(shape);
+  return isRead ? rule : leftUnread(maker, node, rule);
 }
 
 function withConvention(maker: RuleMaker, name: string, schema: Node): Node {
@@ -183,7 +196,8 @@ function formOf({ style = 'form', explodes }: Parameter, { types }: Shape): Quer
 
 /** Whether an object has the default form, in which each property is a separate parameter. */
 function isSpreadObject({ style = 'form', explodes = true, isJson }: Parameter, { types }: Shape): boolean {
-  return style === 'form' && explodes && !isJson && types.size === 1 && types.has('object');
+  const isObject = types.has('object') && [...types].every((type) => type === 'object' || type === 'null');
+  return style === 'form' && explodes && !isJson && isObject;
 }
 
 function spreadRules(maker: RuleMaker, parameter: Parameter, shape: Shape): readonly QueryRule[] {
@@ -194,6 +208,7 @@ function spreadRules(maker: RuleMaker, parameter: Parameter, shape: Shape): read
   return [...shape.properties.keys()].flatMap((name) => {
     const property = child(child(schema, 'properties'), name);
     const isRequired = parameter.isRequired && required.includes(name);
-    return readQueryRule(maker, { ...parameter, name, isRequired, schema: property }) ?? [];
+    const rule = readQueryRule(maker, { ...parameter, name, isRequired, schema: property });
+    return rule === undefined ? [] : [readableRule(maker, parameter, rule)];
   });
 }

@@ -69,7 +69,9 @@ const MAX_DEPTH = 8;
 interface GrowingShape {
   readonly types: Set<string>;
   items: GrowingShape | undefined;
+  readonly prefix: GrowingShape[];
   readonly properties: Map<string, GrowingShape>;
+  others: GrowingShape | undefined;
   isOpen: boolean;
 }
 
@@ -98,7 +100,14 @@ function readShape(documents: Documents, schema: Node): Shape {
 }
 
 function emptyShape(): GrowingShape {
-  return { types: new Set(), items: undefined, properties: new Map(), isOpen: true };
+  return {
+    types: new Set(),
+    items: undefined,
+    prefix: [],
+    properties: new Map(),
+    others: undefined,
+    isOpen: true,
+  };
 }
 
 /** Merges a schema into its shape. Returns the schemas within it. */
@@ -111,7 +120,13 @@ function grow({ shape, node: at, depth }: SchemaPart, documents: Documents): rea
     if (!Array.isArray(list.value)) return [];
     return [...list.value.keys()].map((index) => ({ shape, node: child(list, String(index)) }));
   });
-  const within = [...itemsOf(shape, node), ...propertiesOf(shape, node), ...branches];
+  const within = [
+    ...itemsOf(shape, node),
+    ...prefixOf(shape, node),
+    ...propertiesOf(shape, node),
+    ...othersOf(shape, node),
+    ...branches,
+  ];
   return within.map((part) => ({ ...part, depth: depth - 1 }));
 }
 
@@ -125,12 +140,25 @@ function itemsOf(shape: GrowingShape, node: Node) {
   return [{ shape: shape.items, node: items }];
 }
 
+/** JSON Schema 2020-12, core, section 10.3.1.1: the schemas of the first items. */
+function prefixOf(shape: GrowingShape, node: Node) {
+  const prefix = child(node, 'prefixItems');
+  if (!Array.isArray(prefix.value)) return [];
+  return [...prefix.value.keys()].map((index) => {
+    const item = shape.prefix[index] ?? emptyShape();
+    shape.prefix[index] = item;
+    return { shape: item, node: child(prefix, String(index)) };
+  });
+}
+
 function propertiesOf(shape: GrowingShape, node: Node) {
   const properties = child(node, 'properties');
   if (!isMapping(properties.value)) return [];
   // Without `additionalProperties`, only declared properties are allowed: filters work "only as declared" (contract section 4.1).
-  const others = isMapping(node.value) ? node.value.additionalProperties : undefined;
-  const opens = others !== undefined && others !== false;
+  const opens = ['additionalProperties', 'unevaluatedProperties', 'patternProperties'].some((keyword) => {
+    const { value } = child(node, keyword);
+    return value !== undefined && value !== false;
+  });
   shape.isOpen = opens || (shape.isOpen && shape.properties.size > 0);
   return Object.keys(properties.value).map((name) => {
     const property = shape.properties.get(name) ?? emptyShape();
@@ -139,10 +167,46 @@ function propertiesOf(shape: GrowingShape, node: Node) {
   });
 }
 
+/** The schemas of properties that are not declared by their names. All of them are merged. */
+function othersOf(shape: GrowingShape, node: Node) {
+  const patterns = child(node, 'patternProperties');
+  const ofPatterns = isMapping(patterns.value) ? Object.keys(patterns.value) : [];
+  const schemas = [
+    child(node, 'additionalProperties'),
+    child(node, 'unevaluatedProperties'),
+    ...ofPatterns.map((pattern) => child(patterns, pattern)),
+  ].filter(({ value }) => isMapping(value));
+  if (schemas.length === 0) return [];
+  const others = shape.others ?? emptyShape();
+  shape.others = others;
+  return schemas.map((one) => ({ shape: others, node: one }));
+}
+
 function typesOf(schema: Readonly<Record<string, unknown>>): readonly string[] {
   const { type } = schema;
   if (typeof type === 'string') return [type];
   if (Array.isArray(type)) return type.filter((one) => typeof one === 'string');
   const values = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : [];
-  return values.map((value) => typeof value);
+  return values.map(typeOfValue);
+}
+
+/** The JSON Schema type of a value. */
+function typeOfValue(value: unknown): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+/** Reports that the value of a parameter is not validated, because its style has no form for it that can be read. */
+export function leftUnread<Rule extends ValueRule>(maker: RuleMaker, parameter: Node, rule: Rule): Rule {
+  maker.warnings.push(problemAt(parameter, 'is not validated', UNREAD));
+  return { ...rule, check: () => undefined };
+}
+
+const UNREAD =
+  'objects, and lists of lists, are read only from a deepObject, from JSON in content, and an object from an exploded query';
+
+/** Whether each value of a shape is one text, or a list of texts. */
+export function isFlat({ types, items, prefix }: Shape): boolean {
+  const isNested = (item: Shape) => item.types.has('object') || item.types.has('array');
+  return !types.has('object') && !(items && isNested(items)) && !prefix.some(isNested);
 }

@@ -26,7 +26,7 @@ export function deepPath(name: string, shape: Shape): readonly DeepStep[] | unde
     } else {
       if (at !== undefined && !at.isOpen && !at.properties.has(word)) return undefined;
       steps.push(word);
-      at = at?.properties.get(word);
+      at = at?.properties.get(word) ?? at?.others;
     }
   }
   return steps;

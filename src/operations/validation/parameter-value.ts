@@ -1,4 +1,5 @@
 import type { FieldErrors } from '../../domain/field-errors.ts';
+import { readJson } from './json-text.ts';
 
 /** A validation error within a value. An empty path refers to the whole value. */
 export interface Issue {
@@ -34,6 +35,13 @@ export function checkValue(rule: ValueRule, tree: RawValue, errors: FieldErrors)
   addIssues(rule.name, issues, errors);
 }
 
+/** Validates a value that is JSON text. */
+export function checkJson(rule: ValueRule, text: string, errors: FieldErrors): void {
+  const read = readJson(Buffer.from(text));
+  const issues = 'problem' in read ? [{ path: [], message: read.problem }] : rule.check(read.value);
+  if (issues !== undefined) addIssues(rule.name, issues, errors);
+}
+
 /** Adds the issues as field errors. An issue of `filter` at `status`, `eq` is reported for `filter[status][eq]`. */
 export function addIssues(name: string, issues: readonly Issue[], errors: FieldErrors): void {
   for (const { path, message } of issues) {
@@ -50,7 +58,11 @@ export interface Shape {
   readonly types: ReadonlySet<string>;
   /** Shape of the list items; undefined if no list is allowed. */
   readonly items: Shape | undefined;
+  /** Shapes of the first items, where they differ (`prefixItems`). */
+  readonly prefix: readonly Shape[];
   readonly properties: ReadonlyMap<string, Shape>;
+  /** Shape of other properties; undefined if nothing is said of them. */
+  readonly others: Shape | undefined;
   /** Whether other properties are allowed. */
   readonly isOpen: boolean;
 }
@@ -68,10 +80,11 @@ const INTEGER = /^-?(?:0|[1-9]\d*)$/;
 function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolean): unknown {
   if (shape === undefined) return tree;
   if (typeof tree === 'string') return scalarOf(tree, shape.types, prefersText);
-  if (Array.isArray(tree)) return tree.map((item) => readValue(item, shape.items, prefersText));
+  if (Array.isArray(tree))
+    return tree.map((item, index) => readValue(item, shape.prefix[index] ?? shape.items, prefersText));
   const value: Record<string, unknown> = Object.create(null);
   for (const key of Object.keys(tree)) {
-    value[key] = readValue(tree[key] ?? '', shape.properties.get(key), prefersText);
+    value[key] = readValue(tree[key] ?? '', shape.properties.get(key) ?? shape.others, prefersText);
   }
   return value;
 }

@@ -1,14 +1,21 @@
 import type { FieldErrors } from '../../domain/field-errors.ts';
 import { foldName, type NamedFields } from '../../domain/field-name.ts';
-import { checkValue, type ValueRule } from './parameter-value.ts';
+import { checkJson, checkValue, type ValueRule } from './parameter-value.ts';
+
+/** A value in one text. */
+interface TextRule extends ValueRule {
+  /** Whether the text is a list with commas. */
+  readonly isList: boolean;
+  /** Whether the text is JSON. */
+  readonly isJson: boolean;
+}
 
 /** A path parameter and its position. */
-export interface PathRule extends ValueRule {
+export interface PathRule extends TextRule {
   /** Index of the segment that contains it, from 0. */
   readonly segment: number;
   /** If the segment has other text, a regular expression whose first group is the parameter. */
   readonly within: RegExp | undefined;
-  readonly isList: boolean;
 }
 
 /** Reports the invalid parameters of a canonical path. */
@@ -18,7 +25,8 @@ export function checkPath(rules: readonly PathRule[], path: string, errors: Fiel
   for (const rule of rules) {
     const segment = decoded(segments[rule.segment + 1] ?? '');
     const text = rule.within === undefined ? segment : (rule.within.exec(segment)?.[1] ?? '');
-    checkValue(rule, rule.isList ? text.split(',') : text, errors);
+    if (rule.isJson) checkJson(rule, text, errors);
+    else checkValue(rule, rule.isList ? text.split(',') : text, errors);
   }
 }
 
@@ -33,10 +41,9 @@ function decoded(segment: string): string {
 }
 
 /** A header field that an operation declares. */
-export interface HeaderRule extends ValueRule {
+export interface HeaderRule extends TextRule {
   readonly lowerName: string;
   readonly isRequired: boolean;
-  readonly isList: boolean;
 }
 
 /**
@@ -51,8 +58,13 @@ export function checkHeaders(rules: readonly HeaderRule[], given: NamedFields, e
       if (rule.isRequired) errors.add(rule.name, 'is missing');
       continue;
     }
-    checkValue(rule, rule.isList ? value.split(',').map((item) => item.trim()) : value, errors);
+    checkHeader(rule, value, errors);
   }
+}
+
+function checkHeader(rule: HeaderRule, value: string, errors: FieldErrors): void {
+  if (rule.isJson) checkJson(rule, value, errors);
+  else checkValue(rule, rule.isList ? value.split(',').map((item) => item.trim()) : value, errors);
 }
 
 /** Reports fields whose names an upstream could mistake for a declared field. They would bypass validation. */

@@ -1,7 +1,6 @@
 import type { FieldErrors } from '../../domain/field-errors.ts';
 import { container, deepPath, insertDeep } from './deep-object.ts';
-import { readJson } from './json-text.ts';
-import { addIssues, checkValue, type RawValue, type ValueRule } from './parameter-value.ts';
+import { checkJson, checkValue, type RawValue, type ValueRule } from './parameter-value.ts';
 
 /**
  * How to parse a parameter: a `single` value, a `repeated` parameter, a list with a `separator`, a `deep` object with
@@ -102,13 +101,8 @@ function gatherDeep(
 }
 
 function check(rule: QueryRule, tree: RawValue, errors: FieldErrors): void {
-  if (rule.form.kind !== 'json') {
-    checkValue(rule, tree, errors);
-    return;
-  }
-  const read = readJson(Buffer.from(String(tree)));
-  const issues = 'problem' in read ? [{ path: [], message: read.problem }] : rule.check(read.value);
-  if (issues !== undefined) addIssues(rule.name, issues, errors);
+  if (rule.form.kind === 'json') checkJson(rule, String(tree), errors);
+  else checkValue(rule, tree, errors);
 }
 
 /** One `name=value` of a query, decoded. */

@@ -46,6 +46,24 @@ const PATHS = `
         in: query
         style: deepObject
         schema: { anyOf: [{ type: integer }, { type: object, properties: { gt: { type: integer } } }] }
+/typed:
+  get:
+    parameters:
+      - name: filter
+        in: query
+        style: deepObject
+        schema: { type: object, properties: { a: { type: string } }, additionalProperties: { type: integer } }
+      - { name: any, in: query, style: deepObject, schema: { type: object, additionalProperties: { type: object, properties: { gt: { type: number } } } } }
+      - { name: by, in: query, style: deepObject, schema: { type: object, patternProperties: { '^n': { type: integer } }, properties: { x: { type: string } } } }
+      - { name: pair, in: query, schema: { type: array, prefixItems: [{ type: integer }, { type: string }], items: { type: boolean } } }
+/unread:
+  get:
+    parameters:
+      - { name: color, in: query, explode: false, required: true, schema: { type: object, properties: { r: { type: integer } } } }
+      - { name: xml, in: query, content: { application/xml: { schema: { type: object } } } }
+      - { name: rows, in: query, schema: { type: array, items: { type: array, items: { type: integer } } } }
+/nullable:
+  get: { parameters: [{ name: o, in: query, schema: { type: [object, 'null'], properties: { a: { type: integer }, b: { enum: [x, null] }, c: { type: object } } } }] }
 /spread:
   get:
     parameters:
@@ -274,6 +292,29 @@ describe('the forms of OpenAPI parameters', () => {
         'ids',
       ].sort(),
     );
+  });
+
+  test('properties and items are read by the schemas that apply to them', () => {
+    const query = 'filter[a]=5&filter[b]=5&any[x][gt]=0.5&by[n1]=5&by[x]=5&pair=5&pair=6&pair=true';
+    expect(refused('/typed', query)).toEqual({});
+    const wrong =
+      'filter[a]=x&filter[b]=x&any[x][gt]=y&any[x][lt]=1&by[n1]=x&by[other]=1&pair=x&pair=6&pair=7';
+    expect(Object.keys(refused('/typed', wrong)).sort()).toEqual(
+      ['any[x][gt]', 'any[x][lt]', 'by[n1]', 'filter[b]', 'pair[0]'].sort(),
+    );
+  });
+
+  test('objects that cannot be read from text are not validated, and a required one must be there', () => {
+    expect(refused('/unread', 'color=r,100&xml=%3Ca/%3E&rows=1,2&rows=3')).toEqual({});
+    expect(refused('/unread', 'xml=a&xml=b')).toEqual({
+      color: 'is missing',
+      xml: 'is given more than once',
+    });
+  });
+
+  test('an object that may be null is its properties, too', () => {
+    expect(refused('/nullable', 'a=1&b=x&c=any')).toEqual({});
+    expect(Object.keys(refused('/nullable', 'a=x&b=y&o=1')).sort()).toEqual(['a', 'b', 'o']);
   });
 
   test('an object in the default form is its properties, and an open one lets others through', () => {
