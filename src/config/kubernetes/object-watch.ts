@@ -50,8 +50,12 @@ interface WatchEvent {
 }
 
 /**
- * Watches one object until `close` is called. Reads the object, then watches it from the version that it read. After every
- * end of a watch it reads the object again, so no change is missed and no version has to be kept.
+ * Watches one object until `close` is called. Reads the object, then watches it. After every end of a watch it reads the object again,
+ * so no change is missed.
+ *
+ * The watch names no version to begin from. The version of an object is its last change, and the server refuses those that it no longer
+ * has in memory (410), which after its restart is each one of an object that has not changed since. Without a version, the server
+ * begins with the object as it is. `kubectl` begins from the version of a list, for which the pods have no permission.
  */
 export class ObjectWatch {
   readonly #object: WatchedObject;
@@ -93,7 +97,7 @@ export class ObjectWatch {
   }
 
   /** Delivers the current object and returns its version. */
-  async #read(): Promise<string> {
+  async #read(): Promise<string | undefined> {
     const { kind, name } = this.#object;
     const response = await this.#server.get(`${RESOURCES[kind]}/${name}`, this.#requestOptions());
     let text = '';
@@ -103,16 +107,19 @@ export class ObjectWatch {
     }
     const object = JSON.parse(text) as KubernetesObject;
     this.#deliver(object);
-    return object.metadata?.resourceVersion ?? '';
+    return object.metadata?.resourceVersion;
   }
 
-  /** Watches the object until the server ends the watch. Throws if the watch ends before its time. */
-  async #watch(resourceVersion: string): Promise<void> {
+  /**
+   * Watches the object until the server ends the watch. Throws if the watch ends before its time.
+   *
+   * @param known the version that was read
+   */
+  async #watch(known: string | undefined): Promise<void> {
     const { kind, name } = this.#object;
     const query = new URLSearchParams({
       watch: 'true',
       fieldSelector: `metadata.name=${name}`,
-      resourceVersion,
       allowWatchBookmarks: 'true',
       timeoutSeconds: String(this.#timing.watchSeconds),
     });
@@ -121,10 +128,13 @@ export class ObjectWatch {
     this.#listener.confirmed();
     let hasReceived = false;
     for await (const line of linesOf(response as AsyncIterable<string>, MAX_CHARACTERS)) {
-      this.#take(JSON.parse(line) as WatchEvent);
+      const event = JSON.parse(line) as WatchEvent;
+      // The server begins with the object, from a cache that may be older than what was read.
+      if (isKnown(event, known)) continue;
+      this.#take(event);
       hasReceived = true;
     }
-    if (!hasReceived) throw new Error('the API server ended the watch before it sent anything');
+    if (!hasReceived) throw new Error('the API server ended the watch before it sent anything new');
   }
 
   #take({ type, object }: WatchEvent): void {
@@ -146,6 +156,19 @@ export class ObjectWatch {
   #requestOptions() {
     return { idleMs: this.#timing.idleMs, signal: this.#closing.signal };
   }
+}
+
+/** Whether an event has a version of the object that is not newer than the one that was read. */
+function isKnown({ type, object }: WatchEvent, known: string | undefined): boolean {
+  const version = object?.metadata?.resourceVersion;
+  if ((type !== 'ADDED' && type !== 'MODIFIED') || version === undefined || known === undefined) return false;
+  return version === known || isOlder(version, known);
+}
+
+/** Whether one version of an object precedes another one. Versions are whole numbers of any length. */
+function isOlder(version: string, other: string): boolean {
+  if (!/^\d+$/.test(version) || !/^\d+$/.test(other)) return false;
+  return version.length === other.length ? version < other : version.length < other.length;
 }
 
 function textsOf({ data = {}, binaryData = {} }: KubernetesObject, kind: WatchedObject['kind']): FolderTexts {

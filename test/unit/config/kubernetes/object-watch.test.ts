@@ -51,16 +51,42 @@ it('delivers the object as it is, then every change', async () => {
   expect(reasons).toEqual([]);
 });
 
-it('watches only this object, from the version that it read, with bookmarks and a time limit', async () => {
+it('watches only this object, from no version, with bookmarks and a time limit', async () => {
   watchLimits();
   await untilWatching();
   expect(Object.fromEntries(server.requests.at(-1)?.query ?? [])).toEqual({
     watch: 'true',
     fieldSelector: 'metadata.name=limits',
-    resourceVersion: '2',
     allowWatchBookmarks: 'true',
     timeoutSeconds: '300',
   });
+});
+
+it('watches an object whose last change is older than what the server remembers', async () => {
+  server.forgetVersions();
+  watchLimits();
+  await untilWatching();
+  server.bookmark();
+  await vi.waitFor(() => expect(confirmed).toBe(2), WITHIN);
+  server.put('configmaps/limits', { 'limits.yaml': 'two' });
+  await untilDelivered('two');
+  expect(delivered).toEqual(['one', 'two']);
+  expect(reasons).toEqual([]);
+});
+
+it('takes no version that is older than the one that it read, whatever the server begins with', async () => {
+  watchLimits();
+  await untilWatching();
+  for (const [resourceVersion, text] of [
+    ['1', 'zero'],
+    ['2', 'one'],
+    ['10', 'two'],
+  ]) {
+    const object = { metadata: { resourceVersion }, data: { 'limits.yaml': text } };
+    server.sendLine(JSON.stringify({ type: 'ADDED', object }));
+  }
+  await untilDelivered('two');
+  expect(delivered).toEqual(['one', 'two']);
 });
 
 it('takes objects of a megabyte, and characters that arrive in pieces', async () => {
