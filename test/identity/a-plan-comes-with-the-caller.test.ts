@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import {
   type Claims,
@@ -27,8 +28,8 @@ afterEach(async () => {
   await issuer.close();
 });
 
-async function start(settings: object): Promise<TestGateway> {
-  gateway = await startGateway({ settings: { ...settings, operations: { list: [] } }, limits: LIMITS });
+async function start(settings: object, limits: object = LIMITS): Promise<TestGateway> {
+  gateway = await startGateway({ settings: { ...settings, operations: { list: [] } }, limits });
   return gateway;
 }
 
@@ -40,6 +41,14 @@ async function limitOf(started: TestGateway, token: string, account?: string): P
   });
   expect(response.status).toBe(200);
   return Number(/"account-read";q=(\d+)/.exec(response.headers.get('RateLimit-Policy') ?? '')?.[1]);
+}
+
+/** What `weir usage` shows, once it has this plan. */
+async function untilShown(started: TestGateway, owner: string, plan: string | null) {
+  const read = async () => (await (await fetch(`${started.adminUrl}/usage/${owner}`)).json()) as Usage;
+  await expect.poll(async () => (await read()).plan, { message: owner }).toBe(plan);
+  const { buckets } = await read();
+  return Object.fromEntries(buckets.map(({ bucket, limit }) => [bucket, limit]));
 }
 
 const DEFAULT = 20;
@@ -115,10 +124,56 @@ it('by the record of an API key', async () => {
   const identity = { kind: 'api-keys', file: 'identities.yaml', url: `${owners.url}/{digest}` };
   try {
     const started = await start({ identity });
+    expect(await untilShown(started, 'accounts/acct_1', null)).toMatchObject({ 'account-read': DEFAULT });
     expect(await limitOf(started, 'wk_0123456789abcdef')).toBe(1_000);
+    expect(await untilShown(started, 'accounts/acct_1', 'pro')).toMatchObject({ 'account-read': 1_000 });
     // A token of the file has no record.
     expect(await limitOf(started, 'service')).toBe(DEFAULT);
   } finally {
     await owners.close();
   }
+});
+
+describe('and usage shows it', () => {
+  it('rather than the plan of the directory, as charging does', async () => {
+    issuer.accounts.set('acct_1', { organization: 'org_1', plan: 'free' });
+    const directory = { kind: 'http', url: `${issuer.url}/accounts/{account}` };
+    const started = await start(introspectionSettings(issuer, { directory }));
+    const foreign = { sub: 'svc_2', account: 'acct_2', organization: 'org_1', actsFor: ['acct_1'] };
+    issuer.accounts.set('acct_2', { organization: 'org_1' });
+    issuer.tokens.set('foreign', { active: true, ...foreign });
+    issuer.tokens.set('own', { active: true, ...SERVICE, plan: 'pro' });
+    expect(await limitOf(started, 'foreign', 'acct_1')).toBe(11);
+    expect(await untilShown(started, 'accounts/acct_1', 'free')).toMatchObject({ 'account-read': 11 });
+    expect(await limitOf(started, 'own')).toBe(1_000);
+    expect(await limitOf(started, 'foreign', 'acct_1')).toBe(11);
+    expect(await untilShown(started, 'accounts/acct_1', 'pro')).toMatchObject({ 'account-read': 1_000 });
+  });
+
+  it('once a token names another one, with an Organization from the token or from the question', async () => {
+    const started = await start(jwtSettings(issuer, {}));
+    const send = async (plan: string) => {
+      await limitOf(started, await issuer.sign({ account: null, ...SERVICE, plan }));
+    };
+    await send('pro');
+    await untilShown(started, 'accounts/acct_1', 'pro');
+    await send('free');
+    expect(await untilShown(started, 'accounts/acct_1', 'free')).toMatchObject({ 'account-read': 11 });
+    const asked = await untilShown(started, 'accounts/acct_1?organization=org_1', 'free');
+    expect(asked).toMatchObject({ 'account-read': 11 });
+  });
+
+  it('for the limits of an Organization that has no plan', async () => {
+    const started = await start(jwtSettings(issuer, {}), {
+      plans: { pro: { 'organization-read': 700 }, gold: { 'organization-read': 900 } },
+      accounts: { acct_1: { plan: 'gold' } },
+    });
+    await started.send('GET', '/any', { token: await issuer.sign({ account: null, ...SERVICE }) });
+    for (const owner of ['accounts/acct_1', 'organizations/org_1'])
+      expect(await untilShown(started, owner, 'gold')).toMatchObject({ 'organization-read': 900 });
+    const other = { sub: 'svc_3', account: 'acct_3', organization: 'org_3', plan: 'pro' };
+    await started.send('GET', '/any', { token: await issuer.sign(other) });
+    for (const owner of ['accounts/acct_3', 'organizations/org_3'])
+      expect(await untilShown(started, owner, 'pro')).toMatchObject({ 'organization-read': 700 });
+  });
 });

@@ -7,6 +7,7 @@ import type { Directory } from '../../identity/identity-source.ts';
 import type { Activity } from '../../observe/usage/activity.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/payer-bucket.ts';
+import { isOwn } from '../../stages/buckets/plans.ts';
 import { type BucketReading, readBuckets } from '../../store/read-buckets.ts';
 import { isConcurrent, type Store } from '../../store/store.ts';
 import { ActionRefused } from '../action.ts';
@@ -162,9 +163,9 @@ interface UsageOwner {
   readonly id: string;
   /** The Organization of an Account or of a principal's Account. */
   readonly organization: string | undefined;
-  /** The Account of a principal. */
+  /** The Account of a principal, or an Account of an Organization that was charged. */
   readonly account?: string | undefined;
-  /** The plan that the directory names. */
+  /** The plan of the Account, by the token or the directory. */
   readonly plan?: string | undefined;
   /** The day on which its months begin, by the token or the directory. */
   readonly periodStartsOn?: number | undefined;
@@ -194,9 +195,11 @@ interface OwnerQuery {
  */
 async function findOwner(query: OwnerQuery, sources: UsageSources): Promise<UsageOwner | undefined> {
   const { scope, id } = query;
+  const payer = sources.activity.payerOf(scope, id);
   if (scope === 'organization' || scope === 'address') {
-    const periodStartsOn = sources.activity.payerOf(scope, id)?.periodStartsOn;
-    return { scope, id, organization: undefined, periodStartsOn, hasOrganizationLimit: false, hashTag: id };
+    const { account, plan, periodStartsOn } = payer ?? {};
+    const owner = { scope, id, organization: undefined, hasOrganizationLimit: false, hashTag: id };
+    return { ...owner, account, plan, periodStartsOn };
   }
   const home = scope === 'account' ? { account: id } : sources.homeOf(id);
   if (home?.organization !== undefined) {
@@ -207,8 +210,7 @@ async function findOwner(query: OwnerQuery, sources: UsageSources): Promise<Usag
   if (home !== undefined) refuseOther({ scope, id }, 'Account', home.account, query.account);
   const account = home?.account ?? query.account;
   const known = account === undefined ? undefined : await findAccount(account, query, sources.directory);
-  if (known !== undefined && account !== undefined) return ownerIn(query, account, known);
-  const payer = sources.activity.payerOf(scope, id);
+  if (known !== undefined && account !== undefined) return ownerIn(query, account, known, payer);
   if (payer === undefined) return undefined;
   const {
     organization,
@@ -250,8 +252,14 @@ function ownerIn(
   { scope, id }: OwnerQuery,
   account: string,
   known: Account & { readonly isFound: boolean },
+  payer: Payer | undefined,
 ): UsageOwner {
-  const { organization, organizationLimit, plan, periodStartsOn, isFound } = known;
+  const { organization, organizationLimit, isFound } = known;
+  // Where no directory has the Account, its payer alone shows what the token says of it.
+  const named = isFound || payer?.account !== account ? known : payer;
+  const token = isOwn(payer?.principal, account) ? payer?.principal : undefined;
+  const plan = token?.plan ?? named?.plan;
+  const periodStartsOn = token?.periodStartsOn ?? named?.periodStartsOn;
   const hasOrganizationLimit = organization !== undefined && organizationLimit !== false;
   const hashTag = organization ?? account;
   return { scope, id, organization, account, plan, periodStartsOn, hasOrganizationLimit, isFound, hashTag };

@@ -2,7 +2,7 @@ import type { Payer } from '../../domain/caller.ts';
 import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { Generations } from '../../store/generations.ts';
-import { accessOf, isAlike, type UsageBatch, type UsageSum } from './batch.ts';
+import { accessOf, isAlike, showsOtherPlan, type UsageBatch, type UsageSum } from './batch.ts';
 import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
 import { type Extract, extractOf } from './extract.ts';
 import { Sketch } from './sketch.ts';
@@ -46,7 +46,7 @@ const openSlice = (at: number): CountSlice => ({ at, ...newSum() });
 const COUNT_SLICES: SliceKind<CountSlice> = { second: openSlice, tenSeconds: openSlice, merge: addCounts };
 
 class OwnerActivity {
-  /** The first of several payers that are alike, so that most requests leave no object behind. */
+  /** The first of several payers that are alike and have one plan, so that most requests leave no object behind. */
   payer: Payer;
   readonly #windows = new Windows(COUNT_SLICES);
   #period = 0;
@@ -62,7 +62,8 @@ class OwnerActivity {
   }
 
   add(added: UsageSum): void {
-    if (!isAlike(this.payer, added.payer)) this.payer = added.payer;
+    const isOther = !isAlike(this.payer, added.payer) || showsOtherPlan(added.payer, this.payer);
+    if (isOther) this.payer = added.payer;
     addCounts(this.#windows.current(added.secondMs), added);
     this.#turn(added.secondMs);
     addCounts(this.#sumOf(added.operation.id), added);

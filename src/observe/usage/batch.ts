@@ -3,6 +3,7 @@ import type { Payer } from '../../domain/caller.ts';
 import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
+import { isOwn } from '../../stages/buckets/plans.ts';
 import {
   costAtAdmission,
   type Operation,
@@ -225,8 +226,8 @@ class LastCharges {
 
 /** What the requests of one payer, or of the Accounts of one Organization, for one operation came to within a second. */
 interface SpendingSum extends Sum {
-  /** Of an Organization: the first of its payers. */
-  readonly payer: Payer;
+  /** The first of its payers, or a later one with another plan. */
+  payer: Payer;
   readonly operation: Operation;
   /** When that second began, on the monotonic clock. */
   readonly secondMs: number;
@@ -319,7 +320,10 @@ export class UsageBatch {
       this.#current.set(operation, byOwner);
     }
     const known = byOwner.get(owner);
-    if (known !== undefined && isAlike(known.payer, payer)) return known;
+    if (known !== undefined && isAlike(known.payer, payer)) {
+      if (showsOtherPlan(payer, known.payer) && known.payer.account === payer.account) known.payer = payer;
+      return known;
+    }
     const added = sumOf(payer, operation, this.#secondMs, undefined);
     byOwner.set(owner, added);
     this.#collected.push(added);
@@ -369,4 +373,13 @@ export function accessOf(payer: Payer, access: Access): Access {
 /** Whether two payers that share a bucket share all others as well. */
 export function isAlike(a: Payer, b: Payer): boolean {
   return a.hashTag === b.hashTag && a.hasOrganizationLimit === b.hasOrganizationLimit;
+}
+
+/**
+ * Whether a payer shows that the limits of an owner come from another plan, or its months begin on another day, than one before it.
+ * A principal of another Account does not have the plan that the owner's own token names.
+ */
+export function showsOtherPlan(payer: Payer, before: Payer): boolean {
+  if (payer.plan === before.plan && payer.periodStartsOn === before.periodStartsOn) return false;
+  return isOwn(payer.principal, payer.account) || !isOwn(before.principal, before.account);
 }

@@ -64,7 +64,7 @@ export function monthsOfPrincipal({ hashTag, principal, account }: PrincipalMont
 
 /** An owner whose limits are asked for outside a request. */
 export interface OwnerPlan extends MonthsOf {
-  /** The plan that the directory names. */
+  /** The plan that the token or the directory names. Of an Organization: the plan of an Account that is charged. */
   readonly plan?: string | undefined;
 }
 
@@ -78,12 +78,11 @@ export function planOfOwner(
 ): AssignedPlan | undefined {
   const { plan: whose } = scopeNamed(scope);
   if (whose === undefined) return undefined;
-  if (whose === 'organization') return assignedPlan(limits, 'organizations', id, nowMs);
-  return (
-    assignedPlan(limits, 'accounts', scope === 'account' ? id : account, nowMs) ??
-    assignedPlan(limits, 'organizations', organization, nowMs) ??
-    named(limits, plan)
-  );
+  const ofAccount = assignedPlan(limits, 'accounts', scope === 'account' ? id : account, nowMs);
+  const isOrganization = whose === 'organization';
+  const ofOrganization = assignedPlan(limits, 'organizations', isOrganization ? id : organization, nowMs);
+  const assigned = isOrganization ? (ofOrganization ?? ofAccount) : (ofAccount ?? ofOrganization);
+  return assigned ?? named(limits, plan);
 }
 
 function named({ plans }: Limits, name: string | undefined): AssignedPlan | undefined {
