@@ -25,3 +25,14 @@ function escaped(character: string): string {
  */
 export const PLAIN_TEXT =
   '^[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$';
+
+/** What `PLAIN_TEXT` forbids. */
+const NOT_PLAIN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+/** A text as `PLAIN_TEXT` allows it, of `most` characters at most. */
+export function plainLine(text: string, most: number): string {
+  const plain = text.replace(NOT_PLAIN, escaped);
+  if (plain.length <= most) return plain;
+  // The cut may leave half of a surrogate pair.
+  return `${plain.slice(0, most - 1).replace(/\p{Cs}$/u, '')}…`;
+}

@@ -28,7 +28,7 @@ afterEach(async () => {
   await issuer.close();
 });
 
-async function start(settings: object, limits: object = LIMITS): Promise<TestGateway> {
+async function start(settings: object, limits: Claims = LIMITS): Promise<TestGateway> {
   gateway = await startGateway({ settings: { ...settings, operations: { list: [] } }, limits });
   return gateway;
 }

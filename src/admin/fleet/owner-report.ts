@@ -10,6 +10,9 @@ import { type RefusedOwner, type RefusedRequest, refusedRequest } from './refusa
 export const MOST_ASKED = 16;
 export const MOST_REFUSALS = 40;
 
+/** Characters of an operation's id. */
+export const LONGEST_OPERATION = 2_000;
+
 /** More operations than a replica counts by name. */
 const MOST_OPERATIONS = 50;
 
@@ -24,7 +27,12 @@ const report = Type.Object({
   owner,
   windows: Type.Object({ '10s': counts, '1m': counts, '10m': counts }),
   operations: Type.Array(
-    Type.Object({ operation: plainText(2_000), points: amount, requests: amount, refused: amount }),
+    Type.Object({
+      operation: plainText(LONGEST_OPERATION),
+      points: amount,
+      requests: amount,
+      refused: amount,
+    }),
     {
       maxItems: MOST_OPERATIONS,
     },
@@ -42,7 +50,7 @@ const request = Type.Object({
   atMs: timeMs,
   status: Type.Integer({ minimum: 0, maximum: 999 }),
   /** Null if the request was refused before it was known, as is the next one. */
-  operation: Type.Union([plainText(2_000), Type.Null()]),
+  operation: Type.Union([plainText(LONGEST_OPERATION), Type.Null()]),
   /** An Account, or the address of a client of a public operation. */
   owner: Type.Union([plainText(256), Type.Null()]),
   /** Why it was refused, or not counted, as in the access log. */

@@ -1,6 +1,7 @@
 import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
 import { pace } from '../../domain/pace.ts';
+import { plainLine } from '../../domain/printable.ts';
 import type { Ignored } from '../../facts/ignored.ts';
 import { parsed } from '../../facts/message-bounds.ts';
 import type { Activity, Recent } from '../../observe/usage/activity.ts';
@@ -17,6 +18,7 @@ import {
   asEndedRequest,
   asPublication,
   type EndedRequest,
+  LONGEST_OPERATION,
   MOST_ASKED,
   MOST_REFUSALS,
   MOST_REQUESTS,
@@ -25,7 +27,7 @@ import {
   REQUEST,
 } from './owner-report.ts';
 import { type OwnerSum, sumOf } from './owner-sum.ts';
-import type { Refusals, RefusedOwner } from './refusals.ts';
+import { asRefusedRequest, type Refusals, type RefusedOwner } from './refusals.ts';
 
 /** Replicas report on an owner for as long after somebody has asked. */
 const ASKED_MS = 5_000;
@@ -167,6 +169,8 @@ export class OwnerReports {
 
   /** Returns whether the other replicas do not report on it yet. */
   #ask(asked: Asked): boolean {
+    // An operator may ask for any text. Other replicas would not read what else is asked for, nor the reports.
+    if (asAsked([asked]) === undefined) return false;
     const nowMs = performance.now();
     for (const [key, { untilMs }] of this.#asked) if (untilMs <= nowMs) this.#asked.delete(key);
     const key = keyOf(asked);
@@ -233,7 +237,7 @@ export class OwnerReports {
   #textOf(asked: readonly Asked[]): string {
     const known = asked.slice(0, MOST_REPORTS);
     const reports = known.filter(isOwner).map(({ scope, id }) => {
-      return { owner: { scope, id }, ...this.#reportOn({ scope, id }) };
+      return { owner: { scope, id }, ...readable(this.#reportOn({ scope, id })) };
     });
     const requests = known
       .filter(({ scope }) => scope === REQUEST)
@@ -266,4 +270,13 @@ function rankOf({ yields }: Asked): number {
 
 function keyOf({ scope, id }: Asked): string {
   return `${scope} ${id}`;
+}
+
+/** A report that other replicas can read. The id of an operation is what its document says. */
+function readable({ operations, refusals, ...recent }: OwnerReport): OwnerReport {
+  const named = operations.map((one) => ({
+    ...one,
+    operation: plainLine(one.operation, LONGEST_OPERATION),
+  }));
+  return { ...recent, operations: named, refusals: refusals.flatMap((one) => asRefusedRequest(one) ?? []) };
 }

@@ -42,10 +42,13 @@ const payer = {
 /** Payers that a queue names. */
 export const NAMED_PAYERS = 5;
 
+/** Characters of a path prefix. */
+export const LONGEST_PREFIX = 300;
+
 /** An upstream that requests wait for: who waits, longest first, and who has the places. */
 const queue = Type.Object({
   /** Path prefix of its requests. */
-  prefix: plainText(300),
+  prefix: plainText(LONGEST_PREFIX),
   waiting: amount,
   present: amount,
   limit: amount,

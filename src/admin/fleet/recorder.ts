@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { version } from '../../config/package.ts';
+import { plainLine } from '../../domain/printable.ts';
 import type { Replicas } from '../../facts/replicas.ts';
 import type { SharedClock } from '../../facts/shared-clock.ts';
 import type { UpstreamQueue } from '../../observe/gateway-observer.ts';
@@ -7,6 +8,7 @@ import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { RequestTotals } from '../../observe/metrics/request-metrics.ts';
 import type { StoreTotals } from '../../observe/metrics/store-metrics.ts';
 import {
+  LONGEST_PREFIX,
   MOST_QUEUES,
   NAMED_PAYERS,
   PULSE_SECONDS,
@@ -176,7 +178,14 @@ function queueOf(upstream: UpstreamQueue): QueueState {
     .waitingPayers(NAMED_PAYERS)
     .map((payer) => ({ ...payer, longestMs: Math.round(payer.longestMs) }));
   const presentPayers = upstream.presentPayers(NAMED_PAYERS);
-  return { prefix: prefix || '/', waiting, present, limit, waitingPayers, presentPayers };
+  return {
+    prefix: plainLine(prefix || '/', LONGEST_PREFIX),
+    waiting,
+    present,
+    limit,
+    waitingPayers,
+    presentPayers,
+  };
 }
 
 function difference(after: RequestTotals, before: RequestTotals): Second {

@@ -30,7 +30,8 @@ export const refusedRequest = Type.Object({
 
 export type RefusedRequest = Readonly<Static<typeof refusedRequest>>;
 
-const asRefusedRequest = matching(refusedRequest);
+/** What does not fit would keep other replicas from reading the rest. */
+export const asRefusedRequest = matching(refusedRequest);
 
 /** Whose refusals are asked for. */
 export interface RefusedOwner {
@@ -99,7 +100,6 @@ export class Refusals {
       ...this.#byAddress.latest(PUBLISHED_REFUSALS),
     ];
     return mostRecent(
-      // What does not fit the schema would keep other replicas from reading the rest.
       payers.flatMap((one) => one.slice(-PUBLISHED_PER_PAYER)).flatMap((one) => asRefusedRequest(one) ?? []),
       PUBLISHED_REFUSALS,
     );

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type Static, Type } from 'typebox';
+import { plainLine } from '../../domain/printable.ts';
 import { shownTime } from '../../domain/shown.ts';
 import { amount, plainText, timeMs } from '../../facts/message-bounds.ts';
 
@@ -24,6 +25,7 @@ const NAMES = [
 export const MOST_CHANGES = 30;
 
 const MAX_TEXT_CHARACTERS = 300;
+const MAX_SUBJECT_CHARACTERS = 2_000;
 
 /** Differences that a text names. */
 const MOST_NAMED = 3;
@@ -135,7 +137,9 @@ export class Changes {
 }
 
 function subjectOf({ difference = [], id }: Members): string | null {
-  return id ?? (difference.length === 1 ? (difference[0]?.id ?? difference[0]?.operation ?? null) : null);
+  const [only, ...others] = difference;
+  const subject = id ?? (others.length === 0 ? (only?.id ?? only?.operation) : undefined);
+  return subject === undefined ? null : plainLine(subject, MAX_SUBJECT_CHARACTERS);
 }
 
 function countOf({ difference = [], omitted = 0 }: Members): number {
@@ -150,8 +154,8 @@ function textOf(members: Members): string {
   if (difference.length > 0 && more > 0) parts.push(`${more} more`);
   if (parts.length === 0) parts.push('nothing that counts differs');
   const reason = why ? `: ${why}${by ? ` (${by})` : ''}` : '';
-  const text = `${parts.join(', ')}${reason}`;
-  return text.length > MAX_TEXT_CHARACTERS ? `${text.slice(0, MAX_TEXT_CHARACTERS - 1)}…` : text;
+  // Other replicas would not read a pulse, nor anybody the list of changes, with a character that these do not allow.
+  return plainLine(`${parts.join(', ')}${reason}`, MAX_TEXT_CHARACTERS);
 }
 
 function differenceText({ change, id, bucket, operation, what, from, to }: Difference): string {

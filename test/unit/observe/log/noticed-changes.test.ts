@@ -1,6 +1,13 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
-import { Changes, type Difference } from '../../../../src/observe/log/noticed-changes.ts';
+import { asChange } from '../../../../src/admin/history/change.ts';
+import { matching } from '../../../../src/facts/message-bounds.ts';
+import {
+  Changes,
+  type Difference,
+  type KeptChange,
+  noticedChange,
+} from '../../../../src/observe/log/noticed-changes.ts';
 
 test.each<[Difference, string]>([
   [
@@ -35,4 +42,18 @@ test.each<[Difference, string]>([
   const changes = new Changes(pino({ enabled: false }), Date.now);
   changes.info({ difference: [difference] }, 'limits.changed');
   expect(changes.latest[0]?.text).toBe(text);
+});
+
+test.each<[string, Partial<Difference>]>([
+  ['with half of a surrogate pair at its cut', { operation: `${'a'.repeat(298)}😀 and more` }],
+  ['with a direction mark and a control character', { operation: 'list\u202e\u0007things' }],
+  ['of thousands of characters', { operation: '😀'.repeat(3_000) }],
+  ['with half of a surrogate pair in a value', { id: 'org_1', to: { plan: '\ud83d' } }],
+])('no text %s is published that others refuse', (_, named) => {
+  const changes = new Changes(pino({ enabled: false }), Date.now);
+  const kept: KeptChange[] = [];
+  changes.onNoticed = (change) => void kept.push(change);
+  changes.info({ difference: [{ change: 'added', ...named }] }, 'operations.changed');
+  expect(matching(noticedChange)(changes.latest[0])).toEqual(changes.latest[0]);
+  expect(asChange(kept[0])).toEqual(kept[0]);
 });
