@@ -73,6 +73,9 @@ function draw(): void {
     if (view.name === 'overview') {
       byId('overview').hidden = false;
       showOverview(newest);
+      // The newest state may have been drawn before, and be old by now.
+      const sinceMs = figures.unknownSinceMs;
+      if (sinceMs !== null) showLost(sinceMs, newest.replicas);
       showTalkers(newest);
       showReplicas(newest.replicas);
       showQueues(newest);

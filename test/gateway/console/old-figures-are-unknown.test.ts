@@ -68,6 +68,15 @@ it.concurrent('a page whose replica is killed says so, finds another at its addr
   await expect
     .poll(() => headlineOf(page), SOON)
     .toMatch(/^The connection is lost: everything here is unknown since [\d:]{8}$/);
+  // Another page, and back, draws what came last.
+  await page.evaluate("location.hash = '#/find/acct_1'");
+  await page.locator('#owner').waitFor();
+  await page.evaluate("location.hash = '#/'");
+  await page.locator('#overview').waitFor();
+  await page.evaluate(
+    'new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(undefined))))',
+  );
+  expect(await headlineOf(page)).toMatch(/^The connection is lost/);
   const marks = () =>
     page.evaluate<string[]>(
       "[...document.querySelectorAll('#overview .panel')].map((panel) => String(panel.dataset.unknown))",

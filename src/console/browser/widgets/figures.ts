@@ -33,6 +33,11 @@ export class Figures {
     this.#look();
   }
 
+  /** Since when the figures are unknown; null while they are known. */
+  get unknownSinceMs(): number | null {
+    return this.#sinceMs;
+  }
+
   close(): void {
     clearInterval(this.#timer);
   }
