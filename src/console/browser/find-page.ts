@@ -15,6 +15,8 @@ export function openFind(q: string): OwnerView {
   const search = async () => {
     const nodes = await ask(`find?q=${encodeURIComponent(q)}`)
       .then(async (result) => {
+        // One that is found late does not replace the page that is open by then.
+        if (isClosed) return [];
         const { found } = result as FindResult;
         const isExplained = found.length > 0 && found.every((one) => one.isExplained === true);
         return isExplained ? refusalNodes(q) : shown(result as FindResult);

@@ -69,3 +69,30 @@ it('the box explains a refused request', async () => {
   await expect.poll(() => cells.allTextContents(), SOON).toEqual(['reportRead', 'svc_1', '2', '20']);
   expect(messages).toEqual([]);
 });
+
+it('a search that is answered late leaves the page that is open by then', async () => {
+  const { page, messages } = await open(await start());
+  let answer: () => void = () => undefined;
+  const asked = new Promise<void>((resolve) => {
+    void page.route('**/find?q=*', async (route) => {
+      const answered = new Promise<void>((go) => {
+        answer = go;
+      });
+      resolve();
+      await answered;
+      await route.continue();
+    });
+  });
+  await page.evaluate("location.hash = '#/find/org_1'");
+  await asked;
+  await page.evaluate("location.hash = '#/account/acct_1'");
+  await expect.poll(() => page.locator('#owner h1').textContent(), SOON).toBe('Account acct_1');
+  const found = page.waitForResponse('**/find?q=*');
+  answer();
+  await (await found).finished();
+  // By the time of this second answer, the page has read the first.
+  await page.evaluate("fetch('/plans').then((one) => one.text())");
+  expect(page.url()).toMatch(/#\/account\/acct_1$/);
+  expect(await page.locator('#owner h1').textContent()).toBe('Account acct_1');
+  expect(messages).toEqual([]);
+});
