@@ -13,8 +13,16 @@ const LONGEST_MS = 10_000;
 
 const TOKEN = 'weir-admin-token';
 
-/** Keeps the token for this tab only. */
+/** What a browser can send as a token: `fetch` throws for a character above U+00FF. */
+const SENDABLE = /^[\x21-\xff]+$/;
+
+/** Keeps the token for this tab only. Throws an ApiError for a text that a browser cannot send: kept, it would fail on each reload. */
 export function keepToken(token: string): void {
+  if (!SENDABLE.test(token))
+    throw new AdminApiError(
+      400,
+      'This text has a space, or a character that no browser can send in a token. Copy the token again.',
+    );
   sessionStorage.setItem(TOKEN, token);
 }
 
