@@ -182,6 +182,58 @@ it('asks for the admin token, and keeps it in the tab alone', async () => {
   );
 });
 
+it('refuses a token that no browser can send, and keeps it nowhere', async () => {
+  const gateway = await start({ settings: { admin: { host: '127.0.0.1', port: 0, token: TOKEN } } });
+  const { page } = await open(gateway);
+  const dialog = page.locator('#dialog');
+  await dialog.getByLabel('Token').fill('“a-token-of-admins”');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => dialog.locator('.problem').textContent(), SOON).toContain('Copy the token again.');
+  expect(await page.evaluate('sessionStorage.length')).toBe(0);
+  await page.reload();
+  await dialog.getByLabel('Token').fill(TOKEN);
+  await page.keyboard.press('Enter');
+  await page.locator('#overview').waitFor();
+});
+
+it('an action that is answered late neither closes the next dialog nor hides why it failed', async () => {
+  const { page } = await open(await start(), { path: '/#/account/acct_1' });
+  const dialog = page.locator('#dialog');
+  const answers: ((status: number) => void)[] = [];
+  await page.route('**/limits/live/accounts/acct_1', async (route) => {
+    const status = await new Promise<number>((answer) => void answers.push(answer));
+    const set = [{ limit: 700, until: '2099-01-01T00:00:00Z' }];
+    const answer = status === 200 ? set : { error: 'Redis does not answer.' };
+    await route.fulfill({ status, json: answer });
+  });
+  const opened = async () => {
+    const bucket = page.locator('[data-bucket=account-read]');
+    await bucket.getByRole('button', { name: 'Set a live limit…' }).click();
+    await dialog.getByLabel('Points per window').fill('700');
+    await dialog.getByLabel('Your name').fill('alice');
+    await dialog.getByLabel('Why').fill('launch');
+  };
+  for (const [index, [status, notice]] of (
+    [
+      [503, 'Redis does not answer.'],
+      [200, 'account-read of acct_1 is 700'],
+    ] as const
+  ).entries()) {
+    await opened();
+    await dialog.getByRole('button', { name: 'Set the limit' }).click();
+    await expect.poll(() => answers.length, SOON).toBe(index + 1);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await expect.poll(() => dialog.isVisible(), SOON).toBe(false);
+    await opened();
+    answers.at(-1)?.(status);
+    await expect.poll(() => page.locator('#notice').textContent(), SOON).toContain(notice);
+    expect(await dialog.isVisible()).toBe(true);
+    expect(await dialog.getByLabel('Why').inputValue()).toBe('launch');
+    expect(await dialog.locator('.problem').isVisible()).toBe(false);
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+  }
+});
+
 it('says what to set where the admin port is open to others and has no token', async () => {
   const gateway = await start({ settings: { admin: { host: '0.0.0.0', port: 0 } } });
   const { page } = await open(gateway);

@@ -119,17 +119,23 @@ function openDialog(title: string, content: readonly Node[], confirmation: Confi
     problem,
     element('div', { class: 'buttons' }, cancel, submit),
   );
+  // While an action is carried out, its dialog may be closed, and another one may be opened.
+  const isShown = () => dialog.open && form.isConnected;
   cancel.addEventListener('click', () => dialog.close());
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
     submit.disabled = true;
     try {
       await act();
-      dialog.onclose = null;
-      dialog.close();
+      if (isShown()) {
+        dialog.onclose = null;
+        dialog.close();
+      }
     } catch (error) {
+      const text = error instanceof AdminApiError ? error.message : 'The gateway does not answer.';
       problem.hidden = false;
-      problem.textContent = error instanceof AdminApiError ? error.message : 'The gateway does not answer.';
+      problem.textContent = text;
+      if (!isShown()) showNotice(text);
     }
     submit.disabled = false;
   });
