@@ -145,6 +145,24 @@ it('a range of addresses is blocked at every replica, and nobody outside of it',
   await expect.poll(() => from('10.200.0.1'), SOON).toBe(200);
 });
 
+it('only a wider range that is blocked is named to those who unblock', async () => {
+  const gateway = await start();
+  await put(gateway, 'addresses/10.0.0.0%2F24');
+  await put(gateway, 'addresses/2001:db8::%2F48');
+  const hintOf = async (id: string) => {
+    const path = `/blocks/addresses/${encodeURIComponent(id)}?why=over&by=bob`;
+    const { error } = (await (await ask(gateway, 'DELETE', path)).json()) as { error: string };
+    return error.split(' is not blocked.')[1];
+  };
+  const within = (range: string) => ` It is within ${range}, which is.`;
+  expect(await hintOf('10.0.0.0/8')).toBe('');
+  expect(await hintOf('10.0.0.128/25')).toBe(within('10.0.0.0/24'));
+  expect(await hintOf('10.0.0.9')).toBe(within('10.0.0.0/24'));
+  expect(await hintOf('10.0.1.0')).toBe('');
+  expect(await hintOf('2001:db8::/32')).toBe('');
+  expect(await hintOf('2001:db8::1')).toBe(within('2001:db8::/48'));
+});
+
 it('a stranger gets the same answers as before', async () => {
   const gateway = await start();
   const answers = async () => {

@@ -105,7 +105,7 @@ export class BlockApi implements FactApi {
     const { scope, id } = target;
     const block = this.#sources.blocks.named(scope, id);
     if (block === undefined) {
-      const wider = this.#sources.blocks.of(scope, id);
+      const wider = this.#around(target);
       const hint = wider === undefined ? '' : ` It is within ${wider.id}, which is.`;
       throw new ActionRefused(`${scope} ${id} is not blocked.${hint}`);
     }
@@ -115,6 +115,13 @@ export class BlockApi implements FactApi {
       ...reason,
       isRemoved: true,
     }));
+  }
+
+  /** The block of a range that has this address or range within it. */
+  #around({ scope, id }: BlockTarget): Block | undefined {
+    if (scope !== 'address') return undefined;
+    const { blocks, facts } = this.#sources;
+    return blocks.inForce(facts.nowMs).find((one) => one.scope === 'address' && isWithin(id, one.id));
   }
 
   async #change(
@@ -136,6 +143,19 @@ export class BlockApi implements FactApi {
     if (block === undefined) throw new Error('a change that succeeded made nothing');
     return { ...shownBlock(block), ...(notes.length > 0 ? { notes } : {}) };
   }
+}
+
+/** Whether all addresses of a range, or an address, are in another range. Both are as `rangeOf` returns them. */
+function isWithin(id: string, range: string): boolean {
+  const [base, own] = partsOf(id);
+  const [, bits] = partsOf(range);
+  return own >= bits && rangeOf(`${base}/${bits}`) === range;
+}
+
+/** Its first address, and how many leading bits all of its addresses share. */
+function partsOf(range: string): readonly [base: string, bits: number] {
+  const [base = '', bits = '32'] = range.split('/');
+  return [base, Number(bits)];
 }
 
 /** Wider ranges are more likely a slip than meant. */
