@@ -1,7 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { ShownBlock } from '../../src/admin/facts/block-api.ts';
 import type { FleetTop } from '../../src/admin/fleet/fleet.ts';
+import type { FleetSnapshot } from '../../src/admin/fleet/snapshot.ts';
 import type { Usage } from '../../src/admin/usage/owner-usage.ts';
+import type { WhyAnswer } from '../../src/admin/why/why-route.ts';
 import { explain } from '../../src/commands/costs/explain.ts';
 import { block, unblock } from '../../src/commands/limit/block.ts';
 import { listLimits } from '../../src/commands/limit/limit.ts';
@@ -112,8 +114,11 @@ it('a blocked address gets nothing but the 429, whatever would be answered befor
     ['GET', '/v3/nothing', {}, 404],
     ['GET', '/v3/%zz', {}, 400],
   ] as const;
+  const idOf = (method: string, target: string) => `${method}${target.replaceAll(/[^a-z]/g, '-')}`;
   for (const [method, target, headers, otherwise] of asked) {
-    const from = (address: string) => ({ headers: { ...headers, 'X-Forwarded-For': address } });
+    const from = (address: string) => ({
+      headers: { ...headers, 'X-Forwarded-For': address, 'X-Request-Id': idOf(method, target) },
+    });
     const name = `${method} ${target}`;
     expect((await gateway.send(method, target, from('192.0.2.8'))).status, name).toBe(otherwise);
     expect((await gateway.send(method, target, from('192.0.2.7'))).status, name).toBe(429);
@@ -122,6 +127,18 @@ it('a blocked address gets nothing but the 429, whatever would be answered befor
     gateway.lines.filter((line) => line.includes('"bucket":"blocked"') && line.includes('"msg":"request"'));
   await expect.poll(lines, SOON).toHaveLength(asked.length);
   for (const line of lines()) expect(line).toContain('"address":"192.0.2.7"');
+  // Each is explained, and among the refusals of the address.
+  for (const [method, target] of asked) {
+    const why = () => read<WhyAnswer>(gateway, `/refusals/${idOf(method, target)}`);
+    await expect
+      .poll(async () => (await why()).refusals, SOON)
+      .toMatchObject([
+        { operation: target === path ? 'usage' : null, address: '192.0.2.7', limit: { bucket: 'blocked' } },
+      ]);
+    expect((await why()).refusals[0]?.text).toMatch(/^(usage: )?Address 192\.0\.2\.7 is blocked until /);
+  }
+  const { refusals } = await read<FleetSnapshot>(gateway, '/fleet');
+  expect(refusals.map(({ address, bucket }) => [address, bucket])).toContainEqual(['192.0.2.7', 'blocked']);
 });
 
 it('a range of addresses is blocked at every replica, and nobody outside of it', async () => {

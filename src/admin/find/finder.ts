@@ -163,7 +163,7 @@ function ownerOf(principal: Principal): NonNullable<Found['owner']> {
 const NONE = Promise.resolve<readonly EndedRequest[]>([]);
 
 function endedRequest(id: string, { atMs, status, operation, owner, reason }: EndedRequest): Found {
-  const of = operation === null ? '' : ` ${operation}`;
+  const of = operation ? ` ${operation}` : '';
   const why = reason === null ? '' : `, ${reason}`;
   const by = owner === null ? '' : `, for ${owner}`;
   return { kind: 'request', id, text: `${new Date(atMs).toISOString()}${of}: ${status}${why}${by}` };

@@ -15,6 +15,7 @@ export const refusedRequest = Type.Object({
   principal: owner,
   /** The client of a public operation; null for any other. */
   address: owner,
+  /** Empty for what has none, such as OPTIONS: a blocked address is refused that as well. */
   operation: plainText(2_000),
   status: Type.Integer({ minimum: 100, maximum: 599 }),
   /** The code of the problem body, such as RateLimitExceeded. */
@@ -69,20 +70,21 @@ export class Refusals {
   requestFinished(context: RequestContext): void {
     const { refusal, operation, charged, requestId } = context;
     const payer = context.caller ?? context.publicClient;
-    if (refusal === undefined || payer === undefined || operation === undefined) return;
+    if (refusal === undefined || payer === undefined) return;
+    const { id: asked = '' } = operation ?? {};
     const { account = null, organization = null, principal, address = null } = payer;
     const id = account ?? address;
     if (id === null) return;
     const payers = account === null ? this.#byAddress : this.#byAccount;
     const atMs = this.#nowMs();
-    if (isRepeated(payers.lastOf(id), refusal.detail, operation.id, atMs)) return;
+    if (isRepeated(payers.lastOf(id), refusal.detail, asked, atMs)) return;
     payers.add(id, {
       atMs,
       account,
       organization,
       principal: principal?.id ?? null,
       address,
-      operation: operation.id,
+      operation: asked,
       status: refusal.status,
       reason: refusal.code,
       detail: refusal.detail,

@@ -28,6 +28,7 @@ export interface PendingRefusal extends FillQuestion {
   /** When its window ended, by `performance.now()`. `toMs` is a whole millisecond, in which several requests may have been charged. */
   readonly askedMs: number;
   readonly payer: Payer | undefined;
+  /** Empty for what has none, such as OPTIONS or a path that does not exist: a blocked address gets a 429 for it. */
   readonly operation: string;
   readonly cost: number;
   readonly charged: Denied;
@@ -76,10 +77,10 @@ export class RefusalLog {
   /** Notes a finished request if it got a 429. */
   requestFinished(context: RequestContext): void {
     const { refusal, operation, charged, requestId } = context;
-    if (refusal?.status !== 429 || charged?.outcome !== 'denied' || operation === undefined) return;
+    if (refusal?.status !== 429 || charged?.outcome !== 'denied') return;
     const payer = context.caller ?? context.publicClient;
     const atMs = this.#nowMs();
-    const shared = this.#sharedFor(context, operation.id, charged, atMs);
+    const shared = this.#sharedFor(context, operation?.id ?? '', charged, atMs);
     if (shared === undefined) return;
     const number = isSameCaller(shared.payer, payer)
       ? shared.number

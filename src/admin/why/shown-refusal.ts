@@ -27,7 +27,8 @@ export function shownRefusal(requestId: string, found: WhyRefused) {
     asOf: new Date(refusal.atMs).toISOString(),
     replica,
     text: textOf(refusal, used !== null && known > used),
-    operation,
+    /** Null for what has none, such as OPTIONS. */
+    operation: operation || null,
     cost,
     principal,
     account,
@@ -151,7 +152,7 @@ function textOf(refusal: RecordedRefusal, isLeast: boolean): string {
     detail,
     degraded,
   } = refusal;
-  if (detail !== undefined) return `${operation}: ${detail}`;
+  if (detail !== undefined) return operation === '' ? detail : `${operation}: ${detail}`;
   const noun = isScopeName(scope) ? SCOPES[scope].noun : scope;
   const wait = roundedDuration(Math.ceil(refusal.retryAfterMs / 1_000), Math.ceil);
   const used = `${isLeast ? 'at least ' : ''}${shownCount(limit - remaining)}`;

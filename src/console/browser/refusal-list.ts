@@ -1,7 +1,7 @@
 import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
 import { shownCount } from '../../domain/shown.ts';
 import { clock } from '../format.ts';
-import { element, ownerLink, shortId } from './widgets/dom.ts';
+import { element, ownerLink, remark, shortId } from './widgets/dom.ts';
 import { Table } from './widgets/table.ts';
 
 /** Equal refusals: the newest, and how many there are. */
@@ -24,7 +24,7 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
       {
         title: 'Operation',
         style: 'wide',
-        cell: ({ operation }) => shortId(operation),
+        cell: ({ operation }) => (operation === '' ? remark('–') : shortId(operation)),
       },
       { title: 'Cost', style: 'number wide', text: ({ cost }) => shownCount(cost) },
       { title: 'Reason', cell: reasonOf },
