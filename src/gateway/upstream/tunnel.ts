@@ -132,6 +132,7 @@ function isFlushing({ writableEnded, writableFinished, destroyed }: Socket): boo
  * Nobody else looks at the upstream's side once the client's has closed.
  */
 function finish(side: Socket, sendTimeoutMs: number): void {
+  if (side.destroyed) return;
   const linger = () => {
     const timer = setTimeout(() => side.destroy(), LINGER_MS);
     side.once('close', () => clearTimeout(timer));

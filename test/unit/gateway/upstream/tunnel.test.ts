@@ -60,3 +60,17 @@ it('an upstream that sends but does not read is closed behind a client that has 
   expect(behind.own.writableFinished).toBe(false);
   await expect.poll(() => behind.own.closed, { timeout: 60_000 }).toBe(true);
 }, 90_000);
+
+it('a client that breaks with bytes of an ended upstream before it leaves no timer behind', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const [client, behind] = [await startConnection(), await startConnection()];
+  await fill(client.own);
+  const before = timers();
+  join(client.own, behind.own, { ...LIMITS, sendTimeoutMs: 600_000 }, () => {});
+  behind.peer.end();
+  await expect.poll(() => client.own.writableEnded).toBe(true);
+  client.peer.resetAndDestroy();
+  await expect.poll(() => behind.own.closed && client.own.closed).toBe(true);
+  expect(client.own.writableFinished).toBe(false);
+  expect(timers()).toBeLessThanOrEqual(before);
+});
