@@ -26,7 +26,7 @@ export async function deleteExpired(db: Database, now: Date): Promise<void> {
       delete from deliveries where (
         created_at < ${daysAgo(EVENT_DAYS)}
         and not exists (select from delivery_queue where delivery_queue.delivery_id = deliveries.id)
-      ) or subscription_id not in (select id from subscriptions)
+      ) or not exists (select from subscriptions where subscriptions.id = deliveries.subscription_id)
       returning id
     )
     delete from delivery_attempts using old where delivery_id = old.id
@@ -35,7 +35,7 @@ export async function deleteExpired(db: Database, now: Date): Promise<void> {
   await sql`
     delete from delivery_queue
     where not exists (select from deliveries where deliveries.id = delivery_queue.delivery_id)
-      or subscription_id not in (select id from subscriptions)
+      or not exists (select from subscriptions where subscriptions.id = delivery_queue.subscription_id)
   `.execute(db);
   await db
     .deleteFrom('events')

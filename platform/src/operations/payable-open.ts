@@ -34,7 +34,7 @@ export function openPayableWork(jobs: Jobs, settlementSeconds: number): Operatio
     const payable = await lockResource(db, String(operation.input.payableId));
     checkOpenable(payable);
     if (payable.status === 'Open' || payable.status === 'Paid') {
-      // An earlier version gave up its settlement after ten tries. A second one finds it settled.
+      // An earlier version gave up its settlement after its last try. A second one finds it settled.
       const movement = payable.status === 'Open' ? await findMovement(db, payable) : undefined;
       if (movement) await queueSettlement(db, { payableId: payable.id, fundsMovementId: movement.id }, now);
       return { status: 'Completed', result: { payableId: payable.id, status: payable.status } };
