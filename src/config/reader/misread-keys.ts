@@ -1,4 +1,4 @@
-import { EVENT_ID, getScalarValue, parseEvents, SCALAR_STYLE, type Schema } from 'js-yaml';
+import { EVENT_ID, type Event, getScalarValue, parseEvents, SCALAR_STYLE, type Schema } from 'js-yaml';
 import type { Problem } from '../problem.ts';
 import { lineCounter } from './yaml-text.ts';
 
@@ -26,7 +26,7 @@ export function misreadKeys(text: string, schema: Schema, source: string): reado
     const isKey = takesKey(open.at(-1));
     if (event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE) {
       open.push({ isList: event.type === EVENT_ID.SEQUENCE, hasKey: false });
-    } else if (event.type === EVENT_ID.SCALAR && isKey && event.style === SCALAR_STYLE.PLAIN) {
+    } else if (event.type === EVENT_ID.SCALAR && isKey && isPlain(event)) {
       const kind = misreadKind(getScalarValue(text, event), schema);
       const line = lineAt(event.valueStart);
       const message = `has a key that YAML reads as ${kind}, with another text`;
@@ -34,6 +34,11 @@ export function misreadKeys(text: string, schema: Schema, source: string): reado
     }
   }
   return problems;
+}
+
+/** Whether a scalar has neither quotes nor a tag, so that its text decides on its type. */
+function isPlain({ style, tagStart, tagEnd }: Event & { readonly type: typeof EVENT_ID.SCALAR }): boolean {
+  return style === SCALAR_STYLE.PLAIN && tagStart === tagEnd;
 }
 
 /** Whether the next event is a key, not a value. */

@@ -108,17 +108,23 @@ export class PostgresJournal {
     await this.#migrate();
     const failures: unknown[] = [];
     for (const statement of DROPS) {
-      await this.#drop(statement, goesOn).catch((error) => failures.push(error));
-      if (!(await goesOn())) break;
+      const isStopped = await this.#drop(statement, goesOn).catch((error) => {
+        failures.push(error);
+        return false;
+      });
+      if (isStopped || !(await goesOn())) break;
     }
     if (failures.length > 0) throw failures[0];
   }
 
-  async #drop(statement: string, goesOn: () => Promise<boolean>): Promise<void> {
+  /** Returns true if `goesOn` has said no. */
+  async #drop(statement: string, goesOn: () => Promise<boolean>): Promise<boolean> {
     for (let times = 0; times < MOST_DROPS; times++) {
       const { rowCount } = await this.#pool.query(statement, [this.#fleet, ROWS_DROPPED]);
-      if (rowCount !== ROWS_DROPPED || !(await goesOn())) return;
+      if (rowCount !== ROWS_DROPPED) return false;
+      if (!(await goesOn())) return true;
     }
+    return false;
   }
 
   /** What an owner used, by day, operation and limit. */

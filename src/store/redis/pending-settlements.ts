@@ -18,7 +18,7 @@ const MARKED_MS = 90_000;
 const MISSING_MS = 1_000;
 /** A closed store waits this long for the answers to its settlements. */
 const CLOSING_MS = 2_000;
-/** A nonce is a name of the replica and a number. Two replicas that chose the same name still send a settlement with different numbers. */
+/** A nonce is a random name of the replica and a number, so that two replicas hardly ever give a settlement the same one. */
 const NAME_BYTES = 4;
 const MS_PER_SECOND = 1_000;
 
