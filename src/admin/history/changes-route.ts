@@ -37,7 +37,10 @@ async function see(history: ChangeHistory, log: Changes, atMs: number, body: unk
   const { why, by, until } = isMapping(body) ? body : {};
   const reason = readReason(why, by);
   const seenMs = until === undefined ? atMs : pastTimeMs(String(until), atMs);
-  if (seenMs === undefined) throw new ActionRefused('until: must be a time in ISO 8601 that has passed.');
+  if (seenMs === undefined)
+    throw new ActionRefused(
+      'until: must be a time in ISO 8601 that has passed, such as 2026-11-28T13:05:00Z.',
+    );
   const untilText = new Date(seenMs).toISOString();
   const change = {
     atMs,
@@ -55,8 +58,12 @@ async function see(history: ChangeHistory, log: Changes, atMs: number, body: unk
   return shown(change);
 }
 
+/** A time of ISO 8601 with its zone. */
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})$/;
+
 /** A time up to now, in Unix ms. `Date.parse` takes 30 February for 2 March, and finds a time in texts such as `loss 5`. */
 function pastTimeMs(text: string, nowMs: number): number | undefined {
-  const ms = startOfDayMs(text.slice(0, 10)) === undefined ? Number.NaN : Date.parse(text);
+  const isTime = ISO_TIME.test(text) && startOfDayMs(text.slice(0, 10)) !== undefined;
+  const ms = isTime ? Date.parse(text) : Number.NaN;
   return ms >= 0 && ms <= nowMs ? ms : undefined;
 }

@@ -73,7 +73,7 @@ it('what cannot be seen is refused', async () => {
     });
   const later = new Date(Date.now() + 3_600_000).toISOString();
   expect((await see({})).status).toBe(400);
-  for (const until of [later, 'x', null, '2026-02-30T00:00:00Z', 'loss 5'])
+  for (const until of [later, 'x', null, '2026-02-30T00:00:00Z', 'loss 5', '2026-11-25 13:05'])
     expect((await see({ why: 'w', until })).status).toBe(400);
   expect((await see({ why: 'w' })).status).toBe(200);
 });
