@@ -48,9 +48,9 @@
 {{- with $telemetry.headersSecret -}}
 {{- if .name -}}{{- $env = append $env (dict "name" "OTEL_EXPORTER_OTLP_HEADERS" "valueFrom" (dict "secretKeyRef" (dict "name" .name "key" (default "headers" .key)))) -}}{{- end -}}
 {{- end -}}
-{{- /* A name that begins with WEIR_ and is no setting causes a warning. */ -}}
-{{- $env = append $env (dict "name" "POD_NAME" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.name"))) -}}
-{{- $env = append $env (dict "name" "OTEL_RESOURCE_ATTRIBUTES" "value" (printf "k8s.namespace.name=%s,k8s.deployment.name=%s,k8s.pod.name=$(POD_NAME)" (include "weir.namespace" .) (include "weir.fullname" .))) -}}
+{{- /* A name that begins with WEIR_ and is no setting causes a warning, and a user's own variables may be called POD_NAME. */ -}}
+{{- $env = append $env (dict "name" "OTEL_K8S_POD_NAME" "valueFrom" (dict "fieldRef" (dict "fieldPath" "metadata.name"))) -}}
+{{- $env = append $env (dict "name" "OTEL_RESOURCE_ATTRIBUTES" "value" (printf "k8s.namespace.name=%s,k8s.deployment.name=%s,k8s.pod.name=$(OTEL_K8S_POD_NAME)" (include "weir.namespace" .) (include "weir.fullname" .))) -}}
 {{- range $name, $value := default dict $telemetry.env -}}
 {{- $env = append $env (dict "name" $name "value" (toString $value)) -}}
 {{- end -}}

@@ -16,7 +16,7 @@ const TOKEN = 'weir-admin-token';
 /** What a browser can send as a token: `fetch` throws for a character above U+00FF. */
 const SENDABLE = /^[\x21-\xff]+$/;
 
-/** Keeps the token for this tab only. Throws an ApiError for a text that a browser cannot send: kept, it would fail on each reload. */
+/** Keeps the token for this tab only. Throws an AdminApiError for a text that a browser cannot send: kept, it would fail on each reload. */
 export function keepToken(token: string): void {
   if (!SENDABLE.test(token))
     throw new AdminApiError(
@@ -31,7 +31,7 @@ export function hasToken(): boolean {
   return sessionStorage.getItem(TOKEN) !== null;
 }
 
-/** Sends JSON to the admin port and returns what it answers. Throws an ApiError. */
+/** Sends JSON to the admin port and returns what it answers. Throws an AdminApiError. */
 export async function ask(path: string, method = 'GET', body?: object): Promise<unknown> {
   return (await asked(path, method, body)).json();
 }
@@ -73,7 +73,7 @@ async function reasonOf(response: Response): Promise<string> {
 
 /**
  * Reads server-sent events until the stream ends or `signal` aborts. `EventSource` cannot send an Authorization header.
- * Throws an ApiError where the stream is refused.
+ * Throws an AdminApiError where the stream is refused.
  */
 export async function readEvents(
   path: string,
