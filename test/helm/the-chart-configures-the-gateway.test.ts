@@ -555,6 +555,7 @@ describeChart('the shape of the deployment', () => {
     const endpoint = 'telemetry.endpoint=http://collector:4318';
     expect(env(endpoint)).toEqual({
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318',
+      OTEL_K8S_POD_NAME: { fieldRef: { fieldPath: 'metadata.name' } },
       OTEL_RESOURCE_ATTRIBUTES:
         'k8s.namespace.name=edge,k8s.deployment.name=weir,k8s.pod.name=$(OTEL_K8S_POD_NAME)',
     });
