@@ -12,6 +12,7 @@ const RECIPIENTS = [
   { scope_type: 'Account', scope_id: 'acct_2' },
 ];
 const EVENTS = 4000;
+const EVENTS_AT_ONCE = 1000;
 const PAGE = 26;
 
 /** What PostgreSQL says of a step: https://www.postgresql.org/docs/current/sql-explain.html */
@@ -39,7 +40,12 @@ describe.each(databases)('on $name', ({ open }) => {
       occurred_at: at,
       relayed_at: at,
     }));
-    await database.db.insertInto('events').values(events).execute();
+    // PGlite reads the number of a statement's values as 16 bits with a sign.
+    for (let from = 0; from < EVENTS; from += EVENTS_AT_ONCE)
+      await database.db
+        .insertInto('events')
+        .values(events.slice(from, from + EVENTS_AT_ONCE))
+        .execute();
     await sql`analyze events`.execute(database.db);
   });
   afterAll(async () => {
