@@ -310,7 +310,7 @@ function cacheKeyOf(payer: Payer, { access, isPerPrincipal }: RowSet): string {
   if (payer.address !== undefined) return payer.address;
   const { hashTag, principal, account, hasOrganizationLimit, periodStartsOn } = payer;
   const plan = periodStartsOn === undefined ? (payer.plan ?? '') : `${payer.plan ?? ''}\n${periodStartsOn}`;
-  const person = `${hashTag}\n${principal.id}\n${principal.plan ?? ''}`;
+  const person = `${principal.type}\n${hashTag}\n${principal.id}\n${principal.plan ?? ''}`;
   if (access === 'person')
     return isPerPrincipal
       ? `person\n${person}\n${account}\n${plan}${ownMonthsOf(principal, account)}`

@@ -99,7 +99,7 @@ it('buckets that are copied for another caller are the ones that would be made f
   const open = () => new Buckets('weir', limits, () => nowMs);
   const many = open();
   const asked = fc.record({ caller, operation: fc.constantFrom(...OPERATIONS), passedMs: fc.nat(2_000) });
-  const runs = generatedCases(300);
+  const runs = generatedCases(1_500);
   let copies = 0;
   fc.assert(
     fc.property(asked, ({ caller, operation, passedMs }) => {
