@@ -19,15 +19,16 @@ function escaped(character: string): string {
   return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
 }
 
+/** What plain text does not have, as a class of characters. */
+const FORBIDDEN = '\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069';
+
 /**
  * Text for people that stays on its line and reads in its own order: no control characters, line separators, halves of surrogate
  * pairs or characters that change the direction. A regular expression with the flag `u`.
  */
-export const PLAIN_TEXT =
-  '^[^\\p{Cc}\\p{Cs}\\p{Zl}\\p{Zp}\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$';
+export const PLAIN_TEXT = `^[^${FORBIDDEN}]*$`;
 
-/** What `PLAIN_TEXT` forbids. */
-const NOT_PLAIN = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+const NOT_PLAIN = new RegExp(`[${FORBIDDEN}]`, 'gu');
 
 /** A text as `PLAIN_TEXT` allows it, of `most` characters at most. */
 export function plainLine(text: string, most: number): string {
