@@ -38,8 +38,8 @@ export class RemoteKeys {
   readonly #provider: Provider;
   readonly #nowMs: () => number;
   #keys: LocalJWKSet | undefined;
-  #text = '';
-  #version = 0;
+  /** The text of the keys. */
+  #version = '';
   #fetching: Promise<void> | undefined;
   /** Members of the last key set that are not keys. */
   #ignored = 0;
@@ -59,8 +59,8 @@ export class RemoteKeys {
     await this.#fetch();
   }
 
-  /** Another number whenever a fetch has brought other keys. */
-  get version(): number {
+  /** Another text whenever a fetch has brought other keys. */
+  get version(): string {
     return this.#version;
   }
 
@@ -68,7 +68,7 @@ export class RemoteKeys {
    * Whether there are other keys than a version had. Fetches them if the cooldown allows it: an issuer may replace a key under its id, or
    * give its keys no ids.
    */
-  async renew(version: number): Promise<boolean> {
+  async renew(version: string): Promise<boolean> {
     if (this.#version === version && this.#mayFetch) await this.#fetch();
     return this.#version !== version;
   }
@@ -123,14 +123,9 @@ export class RemoteKeys {
     if (answer === 'unavailable') return;
     const keys = this.#usable(answer.body);
     this.#keys = createLocalJWKSet({ keys });
-    this.#see(JSON.stringify(keys));
+    this.#version = JSON.stringify(keys);
     this.#fetchedMs = this.#triedMs;
     this.#options.observer.keysFetched(Date.now());
-  }
-
-  #see(text: string): void {
-    if (text !== this.#text) this.#version += 1;
-    this.#text = text;
   }
 
   /** Logs broken members when there are more than before. */

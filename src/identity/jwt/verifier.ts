@@ -85,7 +85,7 @@ export class JwtVerifier implements Verifier {
   /** A token that is signed with another key than the known one of that id is verified once more, if the issuer has other keys by now. */
   async #payloadOf(token: string): Promise<JWTPayload> {
     const { renewed } = this.#options;
-    const version = renewed?.version ?? 0;
+    const version = renewed?.version ?? '';
     try {
       return await this.#payloadByKnown(token);
     } catch (error) {
