@@ -8,6 +8,7 @@ import { settleOptions } from '../src/settings.ts';
 import { ACCT_1, trigger } from './fixtures/client.ts';
 import { databases, type OpenTestDatabase, quickest } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
+import { insertSubscription } from './fixtures/subscription.ts';
 
 const SUBSCRIPTION = 'sub_1';
 const { deliveries: SETTINGS } = settleOptions({ host: '', port: 0 });
@@ -20,20 +21,7 @@ describe.each(databases)('on $name', ({ open }) => {
     database = await openDatabase(files.settings);
     const { db } = database;
     const now = new Date();
-    await db
-      .insertInto('subscriptions')
-      .values({
-        id: SUBSCRIPTION,
-        scope_type: 'Account',
-        scope_id: 'acct_1',
-        url: 'https://example.com/old',
-        subscribed_events: '["*"]',
-        secret: 'whsec_',
-        status: 'Active',
-        created_at: now,
-        updated_at: now,
-      })
-      .execute();
+    await insertSubscription(db, SUBSCRIPTION, 'https://example.com/old');
     const event = { id: 'evt_1', type: 'Transfer.Created', scope_type: 'Account', scope_id: 'acct_1' };
     const rest = { resource_id: 'transfer_1', payload: '{}', occurred_at: now, relayed_at: now };
     await db

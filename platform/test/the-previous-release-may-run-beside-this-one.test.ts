@@ -11,6 +11,7 @@ import {
 import { settleOptions } from '../src/settings.ts';
 import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
 import { claimAs020, retryAs020 } from './fixtures/releases/queue-0.2.0.ts';
+import { insertSubscription } from './fixtures/subscription.ts';
 
 const SUBSCRIPTION = 'sub_1';
 const { deliveries: SETTINGS } = settleOptions({ host: '', port: 0 });
@@ -22,21 +23,7 @@ describe.each(databases)('deliveries on $name', ({ open }) => {
   beforeEach(async () => {
     files = await open();
     database = await openDatabase(files.settings);
-    const now = new Date();
-    await database.db
-      .insertInto('subscriptions')
-      .values({
-        id: SUBSCRIPTION,
-        scope_type: 'Account',
-        scope_id: 'acct_1',
-        url: 'http://127.0.0.1:9/',
-        subscribed_events: '["*"]',
-        secret: 'whsec_',
-        status: 'Active',
-        created_at: now,
-        updated_at: now,
-      })
-      .execute();
+    await insertSubscription(database.db, SUBSCRIPTION, 'http://127.0.0.1:9/');
   });
   afterEach(async () => {
     await database.close();
