@@ -119,7 +119,7 @@ async function openQueues(
   const work = { concurrency: 8, expireInSeconds: 5 };
   const queues = [
     { name: OPERATION_QUEUE, ...work, retryLimit: 10, retrySeconds: 1 },
-    // Without a limit, because nobody hears of a settlement that is given up.
+    // Without a limit, because nothing would report a settlement that was given up.
     { name: SETTLEMENT_QUEUE, ...work, retrySeconds: 5 },
   ];
   return openJobs(executor, queues, sweepSeconds, onError);

@@ -53,7 +53,7 @@ export class EventStream implements BodyReader {
     return readingOf(this.#found, this.#problem);
   }
 
-  /** Reads whole events, the last one first. What was looked for stands in each of them, so that none is empty and the loop ends. */
+  /** Reads whole events, the last one first. Each of them contains the byte at `at`, so `to` falls with every step and the loop ends. */
   #read(events: Buffer): void {
     const { quoted } = this.#pointer;
     let to = events.length;

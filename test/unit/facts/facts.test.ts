@@ -136,7 +136,7 @@ it('a replica that starts later learns from the record what has ended and how lo
   expect(late.add(fact('x', 1, 1_000), 100)).toBe(false);
 });
 
-it('a replica that was away hears of a fact that has ended, and no longer applies what it replaced', () => {
+it('a replica that was away learns of a fact that has ended, and no longer applies the one that it replaced', () => {
   const facts = new Facts(kind(10));
   facts.add(fact('x', 1, 1_000), 10);
   expect(facts.add(recordedFact(fact('y', 2, 50), 1_000), 100)).toBe(true);
