@@ -83,6 +83,16 @@ describe.each(databases)('on $name', ({ open }) => {
   const delivery = () => database.db.selectFrom('deliveries').selectAll().executeTakeFirstOrThrow();
   const queued = () => database.db.selectFrom('delivery_queue').selectAll().execute();
 
+  test('a delivery that failed at an earlier URL is due at the new one at once, and after a failure there later', async () => {
+    const first = await claim();
+    await moveUrl();
+    const isDue = async () => (await queued()).map(({ due_at }) => due_at <= new Date());
+    await log(first, 500);
+    expect(await isDue()).toEqual([true]);
+    await log(await claim(), 500);
+    expect(await isDue()).toEqual([false]);
+  });
+
   test('a second attempt that fails after the first one succeeded leaves the delivery Delivered', async () => {
     const [first, second] = [await claim(), await claim()];
     await log(first, 204);

@@ -8,6 +8,7 @@ import {
   type ClaimedDelivery,
   claimDeliveries,
   findWaiting,
+  hastenDeliveries,
   queueDeliveries,
 } from '../src/deliveries/queue.ts';
 import { type Platform, startPlatform } from '../src/server.ts';
@@ -124,6 +125,47 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     await deleteExpired(database.db, new Date());
     for (const table of ['deliveries', 'delivery_queue'] as const)
       expect([table, await database.db.selectFrom(table).selectAll().execute()]).toEqual([table, []]);
+  });
+
+  test('a subscription is deleted while it is changed and its deliveries are hastened', async () => {
+    const { id } = await subscribe(client, 'Paused');
+    await trigger(client, 'Mandate.Created');
+    const deleted: Promise<Reply>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      await trx.updateTable('subscriptions').set({ description: 'changed' }).where('id', '=', id).execute();
+      deleted.push(client.send('DELETE', `/v3/platform/webhook-subscriptions/${id}`));
+      await untilWaiting(database.db, 1);
+      await hastenDeliveries(trx, id, new Date());
+    });
+    expect((await Promise.all(deleted)).map(({ status }) => status)).toEqual([204]);
+  });
+
+  test('a success is logged while its failing subscription is changed and its queue with it', async () => {
+    const { id } = await subscribe(client, 'Paused');
+    await trigger(client, 'Mandate.Created');
+    const later = new Date(Date.now() + 3600_000);
+    const [claimed] = await claimDeliveries(database.db, new Map([[id, 1]]), later, later);
+    const delivery = claimed && { ...claimed, isProbe: false };
+    await database.db
+      .updateTable('subscriptions')
+      .set({ status: 'Active', failing_since: new Date() })
+      .where('id', '=', id)
+      .execute();
+    const logged: Promise<void>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      await trx.updateTable('subscriptions').set({ description: 'changed' }).where('id', '=', id).execute();
+      logged.push(log(database.db, delivery, true));
+      await untilWaiting(database.db, 1);
+      await trx
+        .updateTable('delivery_queue')
+        .set({ failures: 1 })
+        .where('subscription_id', '=', id)
+        .execute();
+    });
+    await Promise.all(logged);
+    const read = database.db.selectFrom('subscriptions').select('failing_since').where('id', '=', id);
+    expect(await read.executeTakeFirst()).toEqual({ failing_since: null });
+    expect(await database.db.selectFrom('delivery_queue').selectAll().execute()).toEqual([]);
   });
 
   const SEARCH = '/v3/search/payees?page[mode]=materialized&page[size]=5';

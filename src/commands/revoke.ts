@@ -6,6 +6,7 @@ import { FileSource } from '../config/reader/file-source.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { exactDuration } from '../domain/duration.ts';
 import { recordedFacts, recordFacts } from '../facts/fact-record.ts';
+import { NoRoom } from '../facts/facts.ts';
 import { formatTarget, REVOCATIONS } from '../facts/revocation-message.ts';
 import {
   judgingIdentity,
@@ -123,6 +124,7 @@ async function withRecord<T>(
     return await shared.withRecord(topic, use);
   } catch (error) {
     if (error instanceof CommandError || !(error instanceof Error)) throw error;
+    if (error instanceof NoRoom) throw new CommandError(error.message);
     if (error instanceof UnknownOutcome) {
       throw new CommandError(
         `Redis gave no answer (${error.message}), so it may or may not have been changed: weir revoke --list shows what is revoked.`,

@@ -1,5 +1,5 @@
 import type { MessageRecord, Published, RecordedMessage, SharedStore } from '../store/shared-store.ts';
-import { type Fact, type FactKind, Facts, recordedFact } from './facts.ts';
+import { type Fact, type FactKind, Facts, NoRoom, recordedFact } from './facts.ts';
 import { SharedClock } from './shared-clock.ts';
 
 /** Facts that are to be made. */
@@ -32,7 +32,7 @@ export function makeFacts<T extends Fact>(
 
 /**
  * Makes facts by the clock of the store, replaces the earlier facts about the same keys in the record, and publishes them. Rejects as
- * `MessageRecord.publish` does.
+ * `MessageRecord.publish` does, and with a NoRoom if the record is read and has as many facts as are kept.
  *
  * @param known the facts about these keys that this process keeps, the expired ones included
  */
@@ -46,9 +46,14 @@ export async function recordFacts<T extends Fact>(
   const nowMs = await record.nowMs();
   const facts = new Facts(kind);
   const replaced = new Set(known.map((fact) => kind.write(fact)));
+  let others = 0;
   for (const message of readsRecord ? await record.messages() : []) {
     const fact = readMessage(kind, message, nowMs);
-    if (fact === undefined || !keys.includes(kind.keyOf(fact))) continue;
+    if (fact === undefined) continue;
+    if (!keys.includes(kind.keyOf(fact))) {
+      others++;
+      continue;
+    }
     replaced.add(message.text);
     facts.add(fact, nowMs);
   }
@@ -56,6 +61,7 @@ export async function recordFacts<T extends Fact>(
   const current = keys.flatMap((key) => facts.find(key, nowMs) ?? []);
   const made = makeFacts(making, current, nowMs);
   if (made.length === 0) return { facts: made, received: 0, notPublished: undefined };
+  if (others >= kind.most && current.length === 0) throw new NoRoom(kind);
   // A replica that was away may still have what is replaced. So the record keeps what has replaced it for at least as long.
   const messages = made.map((fact) => {
     const { keptUntilMs = 0 } = facts.findKept(kind.keyOf(fact)) ?? {};

@@ -32,6 +32,18 @@ export interface FactKind<T extends Fact> {
   read(text: string, nowMs: number): T | undefined;
 }
 
+/** As many facts are known as are kept. Redis would take another one, but the replicas would drop one for it. */
+export class NoRoom extends Error {
+  override readonly name = 'NoRoom';
+
+  constructor({ most, plural }: Pick<FactKind<Fact>, 'most' | 'plural'>) {
+    super(
+      `Nothing was changed: at most ${most} ${plural} are kept, and there is no room for another. ` +
+        'What is removed or replaced takes room until it would have ended.',
+    );
+  }
+}
+
 /** Facts that are no longer needed are removed at most this often: each removal looks at all of them. */
 const SWEEP_MS = 1_000;
 

@@ -11,7 +11,7 @@ import { normalise } from '../stages/normalise.ts';
 import type { OperationFinder } from './input/entry.ts';
 
 /** The settings of weir.yaml that a replay uses. */
-type CostSettings = Partial<Pick<Settings, 'operations' | 'upstream'>>;
+type CostSettings = Partial<Pick<Settings, 'operations' | 'upstream' | 'usage'>>;
 
 /**
  * The operations of an OpenAPI document, by default the settings' document. Undefined if neither is given. Throws a
@@ -33,7 +33,7 @@ export async function readCosts(
 /** Finds the operation that the gateway would match a request line to. */
 export function operationFinder(
   operations: readonly ListedOperation[],
-  { operations: settings, upstream }: CostSettings,
+  { operations: settings, upstream, usage }: CostSettings,
 ): OperationFinder {
   const pathProfile = upstream?.pathProfile ?? parse(upstreamSchema, '{}', 'defaults').value.pathProfile;
   const table = new OperationTable(
@@ -45,7 +45,8 @@ export function operationFinder(
   return {
     find(method, target) {
       const normalised = normalise(target, pathProfile, (folded) => table.servesSlash(method, folded));
-      if (normalised instanceof Refusal) return undefined;
+      // The gateway itself answers what is asked of the usage path.
+      if (normalised instanceof Refusal || normalised.path === usage?.path) return undefined;
       const operation = table.find(method, normalised.path, normalised.folded);
       const isCharged = operation !== 'free' && !(operation instanceof Refusal) && operation.cost > 0;
       return isCharged ? operation : undefined;

@@ -4,8 +4,8 @@
  * Redis a few calls per second and bucket. The denial of one bucket refuses every charge that needs this bucket, unless another
  * bucket may need a longer wait. A cached denial never refuses what Redis would admit, as long as Redis keeps its counts and its
  * clock runs. If the counts are lost while the connection lasts (FLUSHALL, DEL, an eviction, a failover behind a proxy), a replica may
- * refuse from its cache for up to a second, or ten where the window is longer than an hour. A denial is cached for one limit, window
- * or calendar, and cost, so a changed limit takes effect at once. Denials by limits on concurrent requests are not cached, because a request may end at any time.
+ * refuse from its cache for up to a second. A denial is cached for one limit, window or calendar, and cost, so a changed limit takes
+ * effect at once. Denials by limits on concurrent requests are not cached, because a request may end at any time.
  */
 
 import { type Awaitable, andThenWith } from '../domain/awaitable.ts';
@@ -33,11 +33,9 @@ const CLOCK_RATE_MARGIN = 0.999;
 const MAX_AGE_WINDOWS = 0.1;
 /**
  * The same whatever the window: a Redis that has lost its counts, or whose clock has stepped, is asked again within a second. One
- * call a second for each bucket and cost is still next to nothing. A long window may be full for days.
+ * call a second for each bucket and cost is still next to nothing.
  */
 const MAX_AGE_US = US_PER_SECOND;
-const LONG_WINDOW_US = 3_600 * US_PER_SECOND;
-const MAX_AGE_OF_LONG_US = 10 * US_PER_SECOND;
 /** Per generation; there are two. Beyond that, older denials are dropped. */
 const MAX_REMEMBERED = 5000;
 /** Buckets that were settled lately. Beyond that, all denials are dropped. */
@@ -174,7 +172,7 @@ export class DenialCache implements Store {
 
   #recall(bucket: BucketCharge, cost: number, nowUs: number): Remembered | undefined {
     const known = this.#denials.get(nameOf(bucket, cost));
-    if (known === undefined || nowUs > known.sentUs + MAX_AGE_OF_LONG_US) return undefined;
+    if (known === undefined || nowUs > known.sentUs + MAX_AGE_US) return undefined;
     if (this.#settledUs.size > 0 && known.receivedUs <= (this.#settledUs.get(bucket.key) ?? 0))
       return undefined;
     if (this.#lostUs.size > 0 && known.sentUs <= (this.#lostUs.get(known.slot) ?? 0)) return undefined;
@@ -202,9 +200,7 @@ export class DenialCache implements Store {
 
 /** Redis decided at some time after the call was sent, so the denial is not older than that. */
 function freshUntil(bucket: BucketCharge, sentUs: number, receivedUs: number): number {
-  const windowUs = windowUsOf(bucket);
-  const maxAgeUs = windowUs > LONG_WINDOW_US ? MAX_AGE_OF_LONG_US : MAX_AGE_US;
-  return Math.min(receivedUs + MAX_AGE_WINDOWS * windowUs, sentUs + maxAgeUs);
+  return Math.min(receivedUs + MAX_AGE_WINDOWS * windowUsOf(bucket), sentUs + MAX_AGE_US);
 }
 
 function nameOf(bucket: BucketCharge, cost: number): string {

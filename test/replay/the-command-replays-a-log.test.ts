@@ -20,15 +20,21 @@ const BURSTS: readonly LoggedRequest[] = [0, 10_000, 20_000].flatMap((startMs) =
 interface Replayed {
   readonly retries?: Retries;
   readonly operations?: string;
+  readonly usagePath?: string;
 }
 
 /** Replays files in this process, by LIMIT_5. */
 async function replayed(
   files: readonly string[],
-  { retries = 'none', operations }: Replayed = {},
+  { retries = 'none', operations, usagePath }: Replayed = {},
 ): Promise<ReplayResult> {
   const prices = await readCosts(operations, {}, '');
-  const finder = prices && operationFinder(prices, {});
+  const finder =
+    prices &&
+    operationFinder(
+      prices,
+      usagePath === undefined ? {} : { usage: { path: usagePath, requestsPerMinute: 60 } },
+    );
   const { result } = await runReplay({
     sources: files.map((file) => fileSource(file, statSync(file).size)),
     readLine: weirLog(finder),
@@ -274,6 +280,24 @@ it('with a document that reads costs from responses, a cost of 0 is free', async
   });
   // The failure may have been refunded by the settings of that time, which this document does not have.
   expect((await replayed([log], { operations })).buckets[0]).toMatchObject({ points: 6, requests: 2 });
+});
+
+it('a request for the own limits is charged as no operation of a document, although what it does not list is charged', async () => {
+  const document = { openapi: '3.1.0', info: { title: 'test', version: '1' }, paths: {} };
+  const own = { path: '/v3/limits', operation: 'usage', cost: 0, outcome: 'free' };
+  const { log, operations } = await writeFiles({
+    log: logText([{ atMs: 0, more: own }, { atMs: 1 }]),
+    operations: JSON.stringify(document),
+  });
+  const result = await replayed([log], { operations, usagePath: '/v3/limits' });
+  expect(result.buckets[0]).toMatchObject({ points: 1, requests: 1 });
+});
+
+it('a line that was settled at the most points of a request is replayed', async () => {
+  const { log } = await writeFiles({
+    log: logText([{ atMs: 0, more: { cost: 2, settled: 2_000_000_000 } }]),
+  });
+  expect((await replayed([log])).buckets[0]).toMatchObject({ points: 2_000_000_000, requests: 1 });
 });
 
 it('a decision that a program has held spends what the line of its end says', async () => {

@@ -13,7 +13,8 @@ export interface Attempt {
 
 /**
  * Logs attempts and, in the same statement, removes finished deliveries from the queue and schedules the next attempt
- * of the others. A success also ends the failing state of the endpoint, unless the subscription has another URL by now.
+ * of the others, which is due at once if the subscription has another URL by now. Otherwise a success also ends the failing state of the
+ * endpoint.
  */
 export async function logAttempts(
   db: Database,
@@ -24,16 +25,24 @@ export async function logAttempts(
   const rows = attempts.map((attempt) => rowOf(attempt, settings, now));
   // A delivery may have been deleted in the meantime, so everything joins existing rows. It may also have ended
   // with an attempt of another process that took over its lease. Then only a success changes it, because a failure is not retried. The
-  // lock waits for a process that is logging such an attempt. What changes the queue reads the locked rows, because a row that this
-  // statement has changed can no longer be locked.
+  // lock waits for a process that is logging such an attempt. It reads `proven` so that subscriptions are locked before their queues, as
+  // everywhere: in another order two transactions could wait for each other. What changes the queue reads the locked rows, because a row
+  // that this statement has changed can no longer be locked.
   await sql`
     with attempt as (
       select * from json_to_recordset(${JSON.stringify(rows)}::text::json) as (
         delivery_id text, subscription_id text, url text, attempted_at timestamptz, duration_ms int,
         response_status int, response_body text, error text, outcome text, failures int, retry_at timestamptz
       )
+    ), proven as (
+      update subscriptions set failing_since = null
+      where failing_since is not null and status = 'Active'
+        and (id, url) in (select subscription_id, url from attempt where outcome = 'Delivered')
+      returning id
     ), queued as (
-      select delivery_id from delivery_queue where delivery_id in (select delivery_id from attempt) for update
+      select delivery_id from delivery_queue
+      where delivery_id in (select delivery_id from attempt) and (select count(*) from proven) >= 0
+      for update
     ), counted as (
       update deliveries set
         attempts = attempts + 1,
@@ -49,14 +58,12 @@ export async function logAttempts(
       insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms, response_status, response_body, error)
       select counted.id, number, attempted_at, duration_ms, response_status, response_body, error
       from attempt join counted on counted.id = attempt.delivery_id
-    ), proven as (
-      update subscriptions set failing_since = null
-      where failing_since is not null and status = 'Active'
-        and (id, url) in (select subscription_id, url from attempt where outcome = 'Delivered')
     ), retried as (
       update delivery_queue set
-        due_at = retry_at, leased_until = null, is_under_way = false, failures = attempt.failures
+        due_at = case when subscriptions.url = attempt.url then retry_at else ${now} end,
+        leased_until = null, is_under_way = false, failures = attempt.failures
       from attempt join queued on queued.delivery_id = attempt.delivery_id
+        join subscriptions on subscriptions.id = attempt.subscription_id
       where delivery_queue.delivery_id = attempt.delivery_id and outcome = 'Pending'
     )
     delete from delivery_queue using attempt join queued on queued.delivery_id = attempt.delivery_id

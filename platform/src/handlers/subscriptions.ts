@@ -76,10 +76,12 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
     },
     async deleteWebhookSubscription(call, db) {
       const { id } = await findSubscription(db, call);
-      // Most of its queue goes before the subscription is locked, because those who write events wait for the lock.
+      // Whatever locks a subscription and its queue locks the subscription first. Most of its queue goes while events can still be
+      // written, which this lock allows.
+      await db.selectFrom('subscriptions').select('id').where('id', '=', id).forNoKeyUpdate().execute();
       await leaveQueue(db, id);
       await db.deleteFrom('subscriptions').where('id', '=', id).execute();
-      // What was queued until it was locked. Its log is left to the hourly deletion of old data.
+      // What was queued until it was gone. Its log is left to the hourly deletion of old data.
       await leaveQueue(db, id);
       return { status: 204 };
     },

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { LOOK_SECONDS } from '../../domain/pace.ts';
 import type { Making } from '../../facts/fact-record.ts';
-import type { Fact, KnownFacts } from '../../facts/facts.ts';
+import { type Fact, type KnownFacts, NoRoom } from '../../facts/facts.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
 import type { Changes } from '../../observe/log/noticed-changes.ts';
 import { UnknownOutcome } from '../../store/shared-store.ts';
@@ -13,9 +13,8 @@ export class StoreUnavailable extends ActionRefused {
   override readonly status = 503;
 }
 
-/** As many facts are known as are kept. Redis would take another one, but the replicas would drop one for it. */
-class NoRoom extends ActionRefused {
-  override readonly name = 'NoRoom';
+class WithoutRoom extends ActionRefused {
+  override readonly name = 'WithoutRoom';
   override readonly status = 409;
 }
 
@@ -76,22 +75,27 @@ async function audited<T extends Fact>(
     return { made: published, notes: problem === undefined ? [] : [lateNote(problem, 'replica')] };
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error);
-    if (error instanceof ActionRefused) throw error;
     if (error instanceof UnknownOutcome) outcome = 'unknown';
-    throw new StoreUnavailable(outcome === 'unknown' ? unknownNote(problem) : unchangedNote(problem));
+    throw refusalOf(error, problem);
   } finally {
     log.info({ audit: true, action, by, why, outcome, problem, ...details(made) }, action);
   }
+}
+
+/** What the operator gets instead of the change. */
+function refusalOf(error: unknown, problem: string): ActionRefused {
+  if (error instanceof ActionRefused) return error;
+  if (error instanceof NoRoom) return new WithoutRoom(problem);
+  return new StoreUnavailable(
+    error instanceof UnknownOutcome ? unknownNote(problem) : unchangedNote(problem),
+  );
 }
 
 function refuseBeyondMost<T extends Fact>(known: KnownFacts<T>, facts: readonly T[], nowMs: number): void {
   const { kind } = known;
   const keys = facts.map((fact) => kind.keyOf(fact));
   if (known.hasRoomFor(keys, nowMs)) return;
-  throw new NoRoom(
-    `Nothing was changed: at most ${kind.most} ${kind.plural} are kept, and there is no room for another. ` +
-      'What is removed or replaced takes room until it would have ended.',
-  );
+  throw new NoRoom(kind);
 }
 
 /** @param reader what reads the record, in the operator's words */

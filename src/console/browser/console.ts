@@ -206,7 +206,10 @@ function startSearch(): void {
     input.blur();
   });
   addEventListener('keydown', (event) => {
-    const isTyping = event.target instanceof HTMLElement && event.target.matches('input, select, dialog *');
+    // While a dialog's action is carried out, the page has the focus.
+    const isTyping =
+      document.querySelector('dialog[open]') !== null ||
+      (event.target instanceof HTMLElement && event.target.matches('input, select'));
     if (event.key === '/' && !isTyping) {
       event.preventDefault();
       input.focus();

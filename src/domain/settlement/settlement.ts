@@ -47,8 +47,8 @@ export function isRefunded({ refundOn }: SettlementRules, status: number): boole
   return refundOn.has(`${status}`) || refundOn.has(`${Math.floor(status / 100)}xx`);
 }
 
-/** Points of one request; the most that a limit can have. */
-const MAX_POINTS = 2_000_000_000;
+/** Points of one request. */
+export const MAX_POINTS = 2_000_000_000;
 
 /** A number as a cost, rounded up; undefined for other values, negative numbers, and numbers above any limit. */
 export function pointsOf(value: unknown): number | undefined {

@@ -1,8 +1,5 @@
 import type { Operation } from '../../stages/request-context.ts';
 
-/** The highest possible limit, and the highest cost that a line may have. */
-export const MAX_POINTS = 1_000_000_000;
-
 /** A request of the log that is charged, whatever the log's format. */
 export interface LogEntry {
   /** Unix time of the charge, or the closest time in the log. */

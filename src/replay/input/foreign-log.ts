@@ -1,16 +1,9 @@
 import type { RE2JS } from 're2js';
 import { addressIn, networkOf } from '../../domain/network.ts';
+import { MAX_POINTS } from '../../domain/settlement/settlement.ts';
 import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
-import {
-  type LogEntry,
-  MAX_POINTS,
-  type OperationFinder,
-  type PayerMembers,
-  type ReadLine,
-  type Skipped,
-  type Unreadable,
-} from './entry.ts';
+import type { LogEntry, OperationFinder, PayerMembers, ReadLine, Skipped, Unreadable } from './entry.ts';
 import { LoggedOperations } from './logged-operations.ts';
 import { fieldAt, type LogFields, type MappedName, type Mapping } from './text-formats.ts';
 import { startOf, timeUs } from './times.ts';

@@ -1,16 +1,8 @@
 import { networkOf } from '../../domain/network.ts';
-import { isRefunded } from '../../domain/settlement/settlement.ts';
+import { isRefunded, MAX_POINTS } from '../../domain/settlement/settlement.ts';
 import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
-import {
-  type LogEntry,
-  MAX_POINTS,
-  type OperationFinder,
-  type PayerMembers,
-  type ReadLine,
-  type Skipped,
-  type Unreadable,
-} from './entry.ts';
+import type { LogEntry, OperationFinder, PayerMembers, ReadLine, Skipped, Unreadable } from './entry.ts';
 import { LoggedOperations } from './logged-operations.ts';
 import { jsonFields, type LogFields } from './text-formats.ts';
 import { isLogTime, startOf } from './times.ts';

@@ -89,6 +89,7 @@ it('a limit that is refused leaves the reason in the dialog', async () => {
   await expect.poll(() => dialog.locator('.problem').textContent(), SOON).toContain('below the cost 10');
   await page.keyboard.press('Escape');
   expect(await dialog.isVisible()).toBe(false);
+  expect(new URL(page.url()).hash).toBe('#/account/acct_1');
 });
 
 it('an Account that is blocked on the page is refused, until it is unblocked', async () => {

@@ -170,6 +170,35 @@ it('a fact that is made keeps the record from forgetting it before all that it r
   expect(replaced).toEqual(['["a","y",2,50]']);
 });
 
+it('a record with as many facts as are kept takes no further one, but a replacement', async () => {
+  const published: string[] = [];
+  const kept = [fact('x', 1, 100, 'a'), fact('y', 1, 100, 'b')];
+  const readable: FactKind<Named> = {
+    ...kind(2),
+    read: (text) => kept.find((one) => kind(2).write(one) === text),
+  };
+  const record = {
+    nowMs: async () => 60,
+    messages: async () => kept.map((one) => ({ text: readable.write(one), untilMs: one.untilMs })),
+    publish: async (messages: readonly RecordedMessage[]) => {
+      published.push(...messages.map(({ text }) => text));
+      return { received: 1, notPublished: undefined };
+    },
+  } as unknown as MessageRecord;
+  const make = (id: string) =>
+    recordFacts(record, readable, {
+      keys: [id],
+      readsRecord: true,
+      make: (atMs) => [fact('z', atMs, 200, id)],
+    });
+  await expect(make('c')).rejects.toThrow(
+    'Nothing was changed: at most 2 live limits are kept, and there is no room for another. ' +
+      'What is removed or replaced takes room until it would have ended.',
+  );
+  await make('b');
+  expect(published).toEqual(['["b","z",60,200]']);
+});
+
 it('adding a fact does not look at all others', () => {
   let looks = 0;
   const facts = new Facts(kind(1_000_000));

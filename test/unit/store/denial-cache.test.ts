@@ -279,10 +279,10 @@ async function learntOf(bucket: BucketCharge, ...others: BucketCharge[]): Promis
   return simulation;
 }
 
-test('an exhausted month costs the store one call in ten seconds, whatever other buckets a request needs', async () => {
+test('an exhausted month costs the store one call in a second, whatever other buckets a request needs', async () => {
   const simulation = await learntOf(month, second);
   const calls = simulation.calls;
-  for (let sent = 0; sent < 10_000; sent++) {
+  for (let sent = 0; sent < 1_000; sent++) {
     const other = { ...minute, key: `minute ${sent % 50}` };
     const buckets = [[second, month], [other, month], [month]][sent % 3] ?? [];
     expect((await simulation.charge({ buckets, cost: 1 }, 0, 0)).outcome).toBe('denied');
@@ -319,10 +319,10 @@ test('a removed row no longer refuses, and a limit of requests refuses whatever 
   expect((await admitted).outcome).toBe('admitted');
 });
 
-test('a store that lost the counts of a month is asked again within ten seconds', async () => {
+test('a store that lost the counts of a month is asked again within a second', async () => {
   const simulation = await learntOf(month);
   simulation.truth = new MemoryStore(() => simulation.nowUs);
-  await simulation.advance(10 * US_PER_SECOND);
+  await simulation.advance(US_PER_SECOND);
   const admitted = simulation.charge({ buckets: [month], cost: 1 }, 0, 0);
   await simulation.advance(1);
   expect((await admitted).outcome).toBe('admitted');
