@@ -19,21 +19,25 @@ describe.each(databases)('on $name', ({ open }) => {
   beforeEach(async () => {
     files = await open();
     database = await openDatabase(files.settings);
+    await insertSubscription(database.db, SUBSCRIPTION, 'https://example.com/old');
+    await queueEvent('evt_1');
+  });
+  afterEach(async () => {
+    await database.close();
+    await files.close();
+  });
+
+  async function queueEvent(id: string): Promise<void> {
     const { db } = database;
     const now = new Date();
-    await insertSubscription(db, SUBSCRIPTION, 'https://example.com/old');
-    const event = { id: 'evt_1', type: 'Transfer.Created', scope_type: 'Account', scope_id: 'acct_1' };
+    const event = { id, type: 'Transfer.Created', scope_type: 'Account', scope_id: 'acct_1' };
     const rest = { resource_id: 'transfer_1', payload: '{}', occurred_at: now, relayed_at: now };
     await db
       .insertInto('events')
       .values({ ...event, ...rest })
       .execute();
     await queueEvents(db, [event], new Date(0));
-  });
-  afterEach(async () => {
-    await database.close();
-    await files.close();
-  });
+  }
 
   /** Claims the delivery at a time when its retry is due, with a lease that has ended already. */
   async function claim(): Promise<ClaimedDelivery> {
@@ -43,16 +47,15 @@ describe.each(databases)('on $name', ({ open }) => {
     return claimed;
   }
 
-  async function log(delivery: ClaimedDelivery, responseStatus: number, settings = SETTINGS): Promise<void> {
+  function attemptOf(delivery: ClaimedDelivery, responseStatus: number, responseBody: string | null = null) {
     const isDelivered = responseStatus === 204;
-    const outcome = {
-      isDelivered,
-      responseStatus,
-      responseBody: null,
-      error: isDelivered ? null : 'refused',
-      durationMs: 1,
-    };
-    const attempt = { delivery, attemptedAt: new Date(), outcome };
+    const error = isDelivered ? null : 'refused';
+    const outcome = { isDelivered, responseStatus, responseBody, error, durationMs: 1 };
+    return { delivery, attemptedAt: new Date(), outcome };
+  }
+
+  async function log(delivery: ClaimedDelivery, responseStatus: number, settings = SETTINGS): Promise<void> {
+    const attempt = attemptOf(delivery, responseStatus);
     await logAttempts(database.db, settings, [attempt], new Date());
     await recordHealth(database.db, settings, [attempt], new Date());
   }
@@ -109,6 +112,20 @@ describe.each(databases)('on $name', ({ open }) => {
     await log(second, 204);
     const after = await delivery();
     expect([after.status, after.delivered_at === null]).toEqual(['Delivered', false]);
+  });
+
+  test('an answer that cannot be stored loses no other attempt, and its own attempt is logged without it', async () => {
+    const bodies = ['one', 'half \ud83d', 'two', 'nul \0', 'three'];
+    for (const index of bodies.keys()) await queueEvent(`evt_other_${index}`);
+    const then = new Date(Date.now() + 3600_000);
+    const slots = new Map([[SUBSCRIPTION, 1 + bodies.length]]);
+    const claimed = await claimDeliveries(database.db, slots, then, then);
+    const attempts = claimed.map((one, index) => attemptOf(one, 204, bodies[index] ?? null));
+    await logAttempts(database.db, SETTINGS, attempts, new Date());
+    const logged = await database.db.selectFrom('delivery_attempts').select('response_body').execute();
+    const stored = ['one', 'two', 'three', null, null, null];
+    expect(logged.map(({ response_body }) => response_body).sort()).toEqual(stored.sort());
+    expect(await queued()).toEqual([]);
   });
 
   test('a delivery that is sent again and fails is Pending while it is queued, and then Failed', async () => {

@@ -11,12 +11,42 @@ export interface Attempt {
   readonly outcome: AttemptOutcome;
 }
 
+/** SQLSTATE of values that PostgreSQL refuses. */
+const REFUSED_VALUE = /^2[23]/;
+
+/**
+ * Logs attempts as `writeAttempts` does. If PostgreSQL refuses a value of one, it logs the halves of the attempts one after the other,
+ * so that no answer of an endpoint loses the attempts of others. A single attempt is then logged without its answer.
+ */
+export async function logAttempts(
+  db: Database,
+  settings: DeliverySettings,
+  attempts: readonly Attempt[],
+  now: Date,
+): Promise<void> {
+  try {
+    await writeAttempts(db, settings, attempts, now);
+  } catch (error) {
+    if (!REFUSED_VALUE.test(String((error as NodeJS.ErrnoException).code))) throw error;
+    const middle = Math.ceil(attempts.length / 2);
+    if (middle === attempts.length) return writeAttempts(db, settings, attempts.map(withoutAnswer), now);
+    await logAttempts(db, settings, attempts.slice(0, middle), now);
+    await logAttempts(db, settings, attempts.slice(middle), now);
+  }
+}
+
+function withoutAnswer(attempt: Attempt): Attempt {
+  const { outcome } = attempt;
+  const error = outcome.error === null ? null : 'The answer cannot be stored.';
+  return { ...attempt, outcome: { ...outcome, responseBody: null, error } };
+}
+
 /**
  * Logs attempts and, in the same statement, removes finished deliveries from the queue and schedules the next attempt
  * of the others, which is due at once if the subscription has another URL by now. Otherwise a success also ends the failing state of the
  * endpoint.
  */
-export async function logAttempts(
+async function writeAttempts(
   db: Database,
   settings: DeliverySettings,
   attempts: readonly Attempt[],

@@ -2,7 +2,7 @@ import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import { Webhook } from 'standardwebhooks';
 import { createPublicLookup, refusalOfUrl } from './addresses.ts';
-import { redactedBody } from './redact.ts';
+import { redactedBody, storableText } from './redact.ts';
 
 const publicLookup = createPublicLookup();
 
@@ -25,6 +25,7 @@ export interface AttemptOutcome {
   readonly responseStatus: number | null;
   /** The beginning of the response body, redacted. */
   readonly responseBody: string | null;
+  /** May have names from the endpoint's certificate. */
   readonly error: string | null;
   readonly durationMs: number;
 }
@@ -43,7 +44,7 @@ export async function postWebhook(
     isDelivered: error === null,
     responseStatus: answer?.status ?? null,
     responseBody: answer?.body ?? null,
-    error,
+    error: error === null ? null : storableText(error),
     durationMs: Math.round(performance.now() - startedMs),
   });
   const refusal = refusalOfUrl(message.url, allowPrivate);

@@ -6,6 +6,10 @@
 /** Number of characters of a body that the delivery log keeps. */
 const LONGEST = 2048;
 
+/** The first half of a character that the cut divides. */
+const HALF_AT_END = /[\ud800-\udbff]$/;
+const HALF = /\p{Surrogate}/gu;
+
 const MASK = '[redacted]';
 
 /** Names of JSON members and form parameters, among other words. */
@@ -24,8 +28,13 @@ const JWT_HEADER = /\beyJ[\w-]/;
 export function redactedBody(text: string): string {
   // Redact before cutting: half a secret would not be recognised.
   const shaped = text.replaceAll('\0', '').replaceAll(SHAPED, MASK).replaceAll(DOTTED, withoutTokens);
-  const redacted = withoutNamedValues(shaped);
-  return redacted.length > LONGEST ? `${redacted.slice(0, LONGEST)}…` : redacted;
+  return storableText(withoutNamedValues(shaped));
+}
+
+/** The beginning of a text for the delivery log. It has only what PostgreSQL can store: no NUL, and no half of a surrogate pair. */
+export function storableText(text: string): string {
+  const shown = text.length > LONGEST ? `${text.slice(0, LONGEST).replace(HALF_AT_END, '')}…` : text;
+  return shown.replaceAll('\0', '').replaceAll(HALF, '\ufffd');
 }
 
 function withoutTokens(dotted: string): string {

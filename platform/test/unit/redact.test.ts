@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { expectLinearTime } from '../../../test/fixtures/growth.ts';
-import { redactedBody } from '../../src/deliveries/redact.ts';
+import { redactedBody, storableText } from '../../src/deliveries/redact.ts';
 
 test.each([
   ['{"password":"hunter2","ok":true}', '{"password":"[redacted]","ok":true}'],
@@ -21,6 +21,15 @@ test('a long body is cut after it was redacted', () => {
   const text = redactedBody(`${'x'.repeat(2040)}{"token":"${'s'.repeat(100)}"}`);
   expect(text.length).toBe(2049);
   expect(text).not.toContain('ss');
+});
+
+test('a long body is cut between characters', () => {
+  const text = redactedBody(`${'x'.repeat(2047)}😀😀`);
+  expect(text).toBe(`${'x'.repeat(2047)}…`);
+});
+
+test('a text is stored without NUL and without half a character', () => {
+  expect(storableText('a\0b\ud83dc\ude00😀')).toBe('ab\ufffdc\ufffd😀');
 });
 
 test.each(['token', '-eyJ', 'eyJa.', 'Bearer ', 'token:', 'token ', '"token":"', '\\"token', 'wk_', ' '])(
