@@ -3,7 +3,12 @@ import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
 import { logAttempts } from '../src/deliveries/attempts.ts';
 import { recordHealth } from '../src/deliveries/endpoint-health.ts';
 import { queueEvents } from '../src/deliveries/fan-out.ts';
-import { type ClaimedDelivery, claimDeliveries, queueDeliveries } from '../src/deliveries/queue.ts';
+import {
+  type ClaimedDelivery,
+  claimDeliveries,
+  findWaiting,
+  queueDeliveries,
+} from '../src/deliveries/queue.ts';
 import { settleOptions } from '../src/settings.ts';
 import { ACCT_1, trigger } from './fixtures/client.ts';
 import { databases, type OpenTestDatabase, quickest } from './fixtures/databases.ts';
@@ -112,6 +117,31 @@ describe.each(databases)('on $name', ({ open }) => {
     await log(second, 204);
     const after = await delivery();
     expect([after.status, after.delivered_at === null]).toEqual(['Delivered', false]);
+  });
+
+  test('a subscription whose endpoint fails is behind one whose delivery came later, until it succeeds', async () => {
+    await log(await claim(), 500);
+    await insertSubscription(database.db, 'sub_2', 'https://example.com/');
+    await queueEvent('evt_2');
+    const later = new Date(1);
+    await database.db
+      .updateTable('delivery_queue')
+      .set({ due_at: later })
+      .where('subscription_id', '=', 'sub_2')
+      .execute();
+    const waiting = async () =>
+      (await findWaiting(database.db, new Date())).map(({ id, isFailing }) => [id, isFailing]);
+    expect(await waiting()).toEqual([
+      ['sub_2', false],
+      [SUBSCRIPTION, true],
+    ]);
+    await log(await claim(), 204);
+    expect(await waiting()).toEqual([['sub_2', false]]);
+    await queueEvent('evt_3');
+    expect(await waiting()).toEqual([
+      [SUBSCRIPTION, false],
+      ['sub_2', false],
+    ]);
   });
 
   test('an answer that cannot be stored loses no other attempt, and its own attempt is logged without it', async () => {

@@ -74,11 +74,11 @@ export async function hastenProbe(db: Database, subscriptionId: string, now: Dat
 }
 
 /**
- * The subscriptions with deliveries due now, longest waiting first. Costs one index probe for each subscription in the
+ * The subscriptions with deliveries due now: those that are not failing first, and then the longest waiting first. Costs one index probe for each subscription in the
  * queue, regardless of the number of its deliveries (a loose index scan).
  */
 export async function findWaiting(db: Database, now: Date): Promise<WaitingSubscription[]> {
-  const { rows } = await sql<{ id: string; owner: string; is_probe: boolean }>`
+  const { rows } = await sql<{ id: string; owner: string; is_probe: boolean; is_failing: boolean }>`
     with recursive queued as (
       (select subscription_id from delivery_queue order by subscription_id limit 1)
       union all
@@ -88,7 +88,8 @@ export async function findWaiting(db: Database, now: Date): Promise<WaitingSubsc
       )
       from queued where queued.subscription_id is not null
     )
-    select subscriptions.id, scope_type || ' ' || scope_id as owner, status <> 'Active' as is_probe
+    select subscriptions.id, scope_type || ' ' || scope_id as owner, status <> 'Active' as is_probe,
+      status <> 'Active' or failing_since is not null as is_failing
     from queued
     join subscriptions on subscriptions.id = queued.subscription_id
     cross join lateral (
@@ -97,9 +98,14 @@ export async function findWaiting(db: Database, now: Date): Promise<WaitingSubsc
       order by due_at limit 1
     ) head
     where head.due_at <= ${now} and (status = 'Active' or probe_at <= ${now})
-    order by head.due_at
+    order by is_failing, head.due_at
   `.execute(db);
-  return rows.map(({ id, owner, is_probe }) => ({ id, owner, isProbe: is_probe }));
+  return rows.map(({ id, owner, is_probe, is_failing }) => ({
+    id,
+    owner,
+    isProbe: is_probe,
+    isFailing: is_failing,
+  }));
 }
 
 /**

@@ -5,6 +5,8 @@ export interface WaitingSubscription {
   readonly owner: string;
   /** The subscription is paused because its endpoint fails. It may attempt a single delivery. */
   readonly isProbe: boolean;
+  /** No attempt has succeeded since the last failure. */
+  readonly isFailing: boolean;
 }
 
 /** Deliveries under way, by subscription and by owner. */
@@ -18,7 +20,10 @@ export interface UnderWay {
 /** One subscription may use an eighth of the free slots, one owner half of them. */
 const SUBSCRIPTION_PART = 8;
 const OWNER_PART = 2;
-/** While more than a quarter of all slots is free, a subscription gets its first slot regardless of its owner. */
+/**
+ * While more than a quarter of all slots is free, a subscription gets its first slot regardless of its owner. Afterwards a failing one
+ * gets none.
+ */
 const FIRST_SLOT_PART = 4;
 
 /**
@@ -28,7 +33,8 @@ const FIRST_SLOT_PART = 4;
  * slot and delays no other, of the same owner or of another. The maximum for one subscription depends on the free slots
  * (dynamic thresholds, Choudhury and Hahne 1998): one whose endpoint stops answering holds at most a ninth of all slots. The limit for
  * an owner covers owners with many such subscriptions. Its other endpoints still get one delivery at a time while a quarter of
- * all slots is free.
+ * all slots is free. The last quarter is for endpoints that have not failed, so thousands of owners whose endpoints do not answer
+ * delay nobody else.
  */
 export function shareSlots(
   waiting: readonly WaitingSubscription[],
@@ -38,9 +44,11 @@ export function shareSlots(
   const slots = new Map<string, number>();
   const ofOwner = new Map<string, number>();
   let free = concurrency - underWay.total;
-  const isBelowShare = ({ id, owner, isProbe }: WaitingSubscription) => {
+  const isBelowShare = ({ id, owner, isProbe, isFailing }: WaitingSubscription) => {
     const held = underWay.of(id) + (slots.get(id) ?? 0);
-    if (held === 0 && free > concurrency / FIRST_SLOT_PART) return true;
+    const areFewFree = free <= concurrency / FIRST_SLOT_PART;
+    if (areFewFree && isFailing) return false;
+    if (!areFewFree && held === 0) return true;
     const heldByOwner = underWay.of(owner) + (ofOwner.get(owner) ?? 0);
     const part = Math.min(underWay.windowOf(id), Math.floor(free / SUBSCRIPTION_PART));
     const share = isProbe ? 1 : Math.max(1, part);

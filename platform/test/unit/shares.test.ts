@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { shareSlots } from '../../src/deliveries/shares.ts';
+import { shareSlots, type WaitingSubscription } from '../../src/deliveries/shares.ts';
 
 const CONCURRENCY = 256;
 
@@ -8,7 +8,7 @@ const CONCURRENCY = 256;
 const windowOf = () => CONCURRENCY;
 
 /** What each holds when everyone wants more than there is, and nobody ever gives anything back. */
-function fill(waiting: readonly { id: string; owner: string; isProbe: boolean }[]): Map<string, number> {
+function fill(waiting: readonly WaitingSubscription[]): Map<string, number> {
   const held = new Map<string, number>();
   let total = 0;
   for (let given = -1; given !== 0; ) {
@@ -29,6 +29,7 @@ const subscription = (id: number, owner = id) => ({
   id: `sub_${id}`,
   owner: `acct_${owner}`,
   isProbe: false,
+  isFailing: false,
 });
 
 describe('the slots of the delivery worker', () => {
@@ -60,6 +61,26 @@ describe('the slots of the delivery worker', () => {
     expect([...slots.keys()]).toEqual([healthy.id]);
     expect(slots.get(healthy.id)).toBeGreaterThan(CONCURRENCY / 16);
   });
+
+  test.each([false, true])(
+    'five thousand owners whose endpoints fail leave a quarter, and another one gets its slots at once; probes: %s',
+    (isProbe) => {
+      const dead = Array.from({ length: 5000 }, (_, index) => ({
+        ...subscription(index),
+        isProbe,
+        isFailing: true,
+      }));
+      const held = fill(dead);
+      const total = dead.reduce((sum, { id }) => sum + (held.get(id) ?? 0), 0);
+      expect(total).toBeLessThanOrEqual((CONCURRENCY * 3) / 4);
+      expect(total).toBeGreaterThan(CONCURRENCY / 2);
+      const healthy = subscription(5000);
+      const of = (id: string) => held.get(id) ?? 0;
+      const slots = shareSlots([...dead, healthy], { total, of, windowOf }, CONCURRENCY);
+      expect([...slots.keys()]).toEqual([healthy.id]);
+      expect(slots.get(healthy.id)).toBeGreaterThan(1);
+    },
+  );
 
   test('a probe starts one delivery', () => {
     const slots = shareSlots(
