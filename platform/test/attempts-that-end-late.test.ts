@@ -1,6 +1,8 @@
+import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
-import { logAttempts } from '../src/deliveries/attempts.ts';
+import { deleteExpired } from '../src/database/retention.ts';
+import { KEPT_ATTEMPTS, logAttempts } from '../src/deliveries/attempts.ts';
 import { recordHealth } from '../src/deliveries/endpoint-health.ts';
 import { queueEvents } from '../src/deliveries/fan-out.ts';
 import {
@@ -142,6 +144,50 @@ describe.each(databases)('on $name', ({ open }) => {
       [SUBSCRIPTION, false],
       ['sub_2', false],
     ]);
+  });
+
+  test('of many attempts at a delivery, the log keeps the first one and the last ones', async () => {
+    await log(await claim(), 500);
+    // As of a version that kept them all.
+    await sql`
+      insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms)
+      select id, number, now(), 1 from deliveries, generate_series(2, 200) number
+    `.execute(database.db);
+    await database.db.updateTable('deliveries').set({ attempts: 200 }).execute();
+    const numbers = async () => {
+      const rows = await database.db
+        .selectFrom('delivery_attempts')
+        .select('number')
+        .orderBy('number')
+        .execute();
+      return rows.map(({ number }) => number);
+    };
+    const last = Array.from({ length: KEPT_ATTEMPTS - 1 }, (_, index) => 201 - (KEPT_ATTEMPTS - 2) + index);
+    await log(await claim(), 500);
+    expect(await numbers()).toEqual([1, ...last]);
+    await log(await claim(), 500);
+    expect(await numbers()).toEqual([1, ...last.map((number) => number + 1)]);
+  });
+
+  test('what is held for a month is removed with its event, and what waits at an active subscription is not', async () => {
+    const remaining = async () => {
+      const tables = ['events', 'deliveries', 'delivery_queue', 'delivery_attempts'] as const;
+      const counts = tables.map(async (table) => {
+        const rows = await database.db.selectFrom(table).selectAll().execute();
+        return rows.length;
+      });
+      return Promise.all(counts);
+    };
+    await log(await claim(), 500);
+    const inDays = (days: number) => new Date(Date.now() + days * 24 * 3600_000);
+    await database.db.updateTable('deliveries').set({ created_at: new Date() }).execute();
+    await deleteExpired(database.db, inDays(31));
+    expect(await remaining()).toEqual([1, 1, 1, 1]);
+    await database.db.updateTable('subscriptions').set({ status: 'Paused' }).execute();
+    await deleteExpired(database.db, inDays(29));
+    expect(await remaining()).toEqual([1, 1, 1, 1]);
+    await deleteExpired(database.db, inDays(31));
+    expect(await remaining()).toEqual([0, 0, 0, 0]);
   });
 
   test('an answer that cannot be stored loses no other attempt, and its own attempt is logged without it', async () => {

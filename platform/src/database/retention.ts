@@ -15,12 +15,23 @@ export function startRetention(db: Database, now: () => Date, onError: (error: E
 
 /**
  * Deletes idempotency keys after a day, expired snapshots, the log of deleted subscriptions, and events after a month unless a delivery
- * is still pending.
+ * is still pending. What is held for a paused subscription does not count as pending then, because nothing says that it will resume.
  */
 export async function deleteExpired(db: Database, now: Date): Promise<void> {
   const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS);
   await db.deleteFrom('idempotency_keys').where('created_at', '<', daysAgo(1)).execute();
   await db.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
+  // Skips what others change at this moment, so that it cannot wait for them while they wait for it.
+  await sql`
+    with held as (
+      select delivery_id from delivery_queue
+      join deliveries on deliveries.id = delivery_id
+      join subscriptions on subscriptions.id = delivery_queue.subscription_id
+      where subscriptions.status <> 'Active' and deliveries.created_at < ${daysAgo(EVENT_DAYS)}
+      for update of delivery_queue skip locked
+    )
+    delete from delivery_queue using held where delivery_queue.delivery_id = held.delivery_id
+  `.execute(db);
   await sql`
     with old as (
       delete from deliveries where (

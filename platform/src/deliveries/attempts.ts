@@ -11,6 +11,9 @@ export interface Attempt {
   readonly outcome: AttemptOutcome;
 }
 
+/** Attempts of one delivery that the log keeps: the first one and the last ones. A held delivery may be probed for a month. */
+export const KEPT_ATTEMPTS = 50;
+
 /** SQLSTATE of values that PostgreSQL refuses. */
 const REFUSED_VALUE = /^2[23]/;
 
@@ -88,6 +91,10 @@ async function writeAttempts(
       insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms, response_status, response_body, error)
       select counted.id, number, attempted_at, duration_ms, response_status, response_body, error
       from attempt join counted on counted.id = attempt.delivery_id
+    ), forgotten as (
+      delete from delivery_attempts using counted
+      where delivery_id = counted.id and delivery_attempts.number > 1
+        and delivery_attempts.number <= counted.number - ${KEPT_ATTEMPTS - 1}
     ), retried as (
       update delivery_queue set
         due_at = case when subscriptions.url = attempt.url then retry_at else ${now} end,

@@ -1,5 +1,6 @@
 import { type Selectable, sql } from 'kysely';
 import type { Database, Tables } from '../database/schema.ts';
+import { KEPT_ATTEMPTS } from '../deliveries/attempts.ts';
 import { queueDeliveries } from '../deliveries/queue.ts';
 import { redactedBody } from '../deliveries/redact.ts';
 import type { Call } from '../http/call.ts';
@@ -39,6 +40,7 @@ export function deliveryHandlers({ sealer, settings }: Services): Handlers {
         .selectAll()
         .where('delivery_id', '=', delivery.id)
         .orderBy('number', 'desc')
+        .limit(KEPT_ATTEMPTS)
         .execute();
       const { payload } = await db
         .selectFrom('events')
