@@ -3,7 +3,7 @@ import type { Call } from '../http/call.ts';
 import { notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
 import { matchesFilters, readFilters } from '../lists/filters.ts';
-import { type ListSource, readPage } from '../lists/page.ts';
+import { type ListSource, MOST_COUNTED, readPage } from '../lists/page.ts';
 import { BULK_DISMISS } from '../operations/bulk-dismiss.ts';
 import { type Operation, operationBody } from '../operations/operation.ts';
 import { acceptOperation } from '../operations/operations.ts';
@@ -44,7 +44,13 @@ function operationList(db: Database, call: Call): ListSource<Operation> {
     keyOf: (row) => String(row.sequence),
     toBody: operationBody,
     async count() {
-      const row = await select()
+      const row = await db
+        .selectFrom(
+          select()
+            .select('sequence')
+            .limit(MOST_COUNTED + 1)
+            .as('found'),
+        )
         .select((fn) => fn.fn.countAll().as('count'))
         .executeTakeFirstOrThrow();
       return Number(row.count);

@@ -9,7 +9,10 @@ export interface ListSource<Row> {
   fetch(afterKey: string, limit: number): Promise<readonly Row[]>;
   keyOf(row: Row): string;
   toBody(row: Row): unknown;
-  /** Absent if counting is expensive. `totalSize` is then left out (contract section 2.4). */
+  /**
+   * All matches, or any number above `MOST_COUNTED`. Absent if counting is expensive. In both cases `totalSize` is left out (contract
+   * section 2.4).
+   */
   count?(): Promise<number>;
 }
 
@@ -38,6 +41,9 @@ export interface PageStart {
 
 const DEFAULT_SIZE = 25;
 
+/** Each page counts, so a walk through a longer list would mostly count. */
+export const MOST_COUNTED = 10_000;
+
 /**
  * One page of a list, by the conventions of contract section 4.1. Each page reads live data after the last row's key, so
  * a row that does not change appears exactly once, even if others are added or removed.
@@ -60,7 +66,7 @@ export async function readPage<Row>(
     data: data.map((row) => source.toBody(row)),
     pagination: {
       nextPageToken: last !== undefined && rows.length > size ? seal(source.keyOf(last)) : '',
-      ...(totalSize !== undefined && { totalSize }),
+      ...(totalSize !== undefined && totalSize <= MOST_COUNTED && { totalSize }),
     },
   };
 }

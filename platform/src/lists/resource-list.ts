@@ -5,30 +5,38 @@ import type { Call } from '../http/call.ts';
 import { resourceBody } from '../resources/resources.ts';
 import { visibilityOf } from '../resources/visibility.ts';
 import { matchesFilters, readFilters } from './filters.ts';
-import type { ListSource } from './page.ts';
+import { type ListSource, MOST_COUNTED } from './page.ts';
 
-/** The resources of a kind that the caller may see and that match the request's filters. Oldest first if `limit` is given. */
-export function selectResources(
-  db: Database,
-  call: Call,
-  kind: string,
-  page?: { readonly afterKey: string; readonly limit: number },
-) {
-  const filters = readFilters(call);
-  // One query for each kind of visibility, so that each reads a range of an index in the list's order.
-  const ways = visibilityOf(kind, call.caller).map(({ column, id }) => {
-    const way = db
-      .selectFrom('resources')
-      .selectAll()
-      .where('kind', '=', kind)
-      .where(column, '=', id)
-      .where(matchesFilters(filters));
-    if (!page) return sql`(${way})`;
-    return sql`(${way.where('sequence', '>', page.afterKey).orderBy('sequence').limit(page.limit)})`;
-  });
+/** At most `limit` resources of a kind that the caller may see and that match the request's filters, the oldest of each way to see them. */
+export function selectResources(db: Database, call: Call, kind: string, limit: number, afterKey = '0') {
+  const ways = waysToSee(db, call, kind).map(
+    (way) => sql`(${way.selectAll().where('sequence', '>', afterKey).orderBy('sequence').limit(limit)})`,
+  );
   // A caller without an Organization may see no resource of a kind that belongs to Organizations alone.
   const none = sql`${db.selectFrom('resources').selectAll().where(sql.lit(false))}`;
   return sql<Resource>`(${sql.join(ways.length === 0 ? [none] : ways, sql` union `)})`.as<'found'>('found');
+}
+
+/** One query for each kind of visibility, so that each reads a range of an index in the list's order. */
+function waysToSee(db: Database, call: Call, kind: string) {
+  const filters = readFilters(call);
+  return visibilityOf(kind, call.caller).map(({ column, id }) =>
+    db.selectFrom('resources').where('kind', '=', kind).where(column, '=', id).where(matchesFilters(filters)),
+  );
+}
+
+/** The numbers alone, because the rows are wide. */
+async function countResources(db: Database, call: Call, kind: string): Promise<number> {
+  const ways = waysToSee(db, call, kind).map(
+    (way) => sql`(${way.select('sequence').limit(MOST_COUNTED + 1)})`,
+  );
+  if (ways.length === 0) return 0;
+  const found = sql`(${sql.join(ways, sql` union `)})`.as<'found'>('found');
+  const { count } = await db
+    .selectFrom(found)
+    .select((fn) => fn.fn.countAll().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }
 
 /** A list of resources, with its total unless `isCountless`. */
@@ -41,21 +49,13 @@ export function resourceList(
   return {
     fetch: (afterKey, limit) =>
       db
-        .selectFrom(selectResources(db, call, kind, { afterKey, limit }))
+        .selectFrom(selectResources(db, call, kind, limit, afterKey))
         .selectAll()
         .orderBy('sequence')
         .limit(limit)
         .execute(),
     keyOf: (row) => String(row.sequence),
     toBody: resourceBody,
-    ...(!isCountless && {
-      async count() {
-        const row = await db
-          .selectFrom(selectResources(db, call, kind))
-          .select((fn) => fn.fn.countAll().as('count'))
-          .executeTakeFirstOrThrow();
-        return Number(row.count);
-      },
-    }),
+    ...(!isCountless && { count: () => countResources(db, call, kind) }),
   };
 }

@@ -43,7 +43,7 @@ export function createSnapshot(
       })
       .execute();
     const matches = trx
-      .selectFrom(selectResources(trx, call, kind))
+      .selectFrom(selectResources(trx, call, kind, MAX_ROWS + 1))
       .select([
         sql<string>`${id}`.as('snapshot_id'),
         sql<string>`row_number() over (order by sequence)`.as('position'),
