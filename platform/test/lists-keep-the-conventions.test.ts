@@ -34,6 +34,14 @@ describe.each(databases)('on $name', (database) => {
       return (await client.get(`/v3/payments/payees?${bound}`)).body.pagination.totalSize;
     });
     expect(await Promise.all(between)).toEqual([1, 59]);
+    const last = '9999-12-31T23:59:59.9995Z';
+    for (const [operator, total] of [
+      ['lt', 60],
+      ['gte', 0],
+    ]) {
+      const { status, body } = await client.get(`/v3/payments/payees?filter[createdAt][${operator}]=${last}`);
+      expect([status, body.pagination?.totalSize]).toEqual([200, total]);
+    }
   });
 
   test.each([

@@ -54,7 +54,8 @@ export function toTime({ field, operator, value }: Filter): string {
   const time = timeOf(value, `filter[${field}][${operator}]`);
   const isBetween = /\.\d{3}0*[1-9]/.test(value);
   const isLater = isBetween && (operator === 'lt' || operator === 'gte');
-  return new Date(time.getTime() + (isLater ? 1 : 0)).toISOString();
+  // PostgreSQL does not read the next year as JavaScript writes it.
+  return new Date(Math.min(LAST_MS, time.getTime() + (isLater ? 1 : 0))).toISOString();
 }
 
 const FIRST_MS = Date.parse('0001-01-01T00:00:00Z');
