@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { TestGateway } from '../../test/fixtures/gateway.ts';
+import { startRawServer } from '../../test/fixtures/raw-server.ts';
 import { runProgramHere } from '../../test/fixtures/run-here.ts';
 import { ACCT_2 } from './fixtures/client.ts';
 import { quickest } from './fixtures/databases.ts';
@@ -84,6 +85,22 @@ describe('weir-platform', () => {
     expect(nobody.stderr).toMatch(
       /^No gateway answers at http:\/\/127\.0\.0\.1:1 \(.*\): start one with .*\n$/,
     );
+  });
+
+  test.each([
+    ['502 with a page', 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 6\r\n\r\n<html>', '502'],
+    ['200 with a page', 'HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>', '200'],
+    ['200 with a list', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]', '200'],
+    ['401 with null', 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 4\r\n\r\nnull', '401'],
+    ['200 that breaks off', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}', '200'],
+  ])('another server than the gateway, which answers a %s, is one sentence', async (_, answer, status) => {
+    const other = await startRawServer((socket) => {
+      socket.once('data', () => socket.end(answer));
+    });
+    onTestFinished(() => other.close());
+    const { code, stderr } = await run(['trigger', 'Invoice.Paid', '--url', other.url]);
+    const sentence = `${other.url} answered ${status} without JSON: is it the gateway? Name another with --url.\n`;
+    expect([code, stderr]).toEqual([1, sentence]);
   });
 
   test('--help and --version work', async () => {

@@ -31,9 +31,24 @@ export async function callPlatform(
       `No gateway answers at ${as.url} (${cause}): start one with "npm start", or name another with --url.`,
     );
   });
-  const text = await response.text();
-  const answer = (text ? JSON.parse(text) : {}) as Record<string, unknown>;
+  const answer = toObject(await response.text().catch(() => 'cut off'));
+  if (answer === undefined)
+    throw new PlatformCallError(
+      `${as.url} answered ${response.status} without JSON: is it the gateway? Name another with --url.`,
+    );
   if (!response.ok)
     throw new PlatformCallError(`The request was refused: ${answer.detail ?? response.status}`);
   return answer;
+}
+
+/** The JSON object of a response, which is empty without a body. Undefined if the body is anything else. */
+function toObject(text: string): Record<string, unknown> | undefined {
+  if (text === '') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
 }
