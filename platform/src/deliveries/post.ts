@@ -1,14 +1,47 @@
 import { Agent as HttpAgent, type IncomingMessage, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { Duplex } from 'node:stream';
 import { Webhook } from 'standardwebhooks';
 import { createPublicLookup, refusalOfUrl } from './addresses.ts';
 import { redactedBody, storableText } from './redact.ts';
 
 const publicLookup = createPublicLookup();
 
-// Separate agents, because a connection that is kept alive goes to an address that was checked.
 const KEPT = { keepAlive: true, timeout: 30_000 };
-const agents = { 'http:': new HttpAgent(KEPT), 'https:': new HttpsAgent(KEPT) };
+/** How many idle connections an agent keeps, to all endpoints together: as many as a process has deliveries under way. */
+export const MAX_IDLE = 256;
+// Separate agents, because a connection that is kept alive goes to an address that was checked.
+const agents = {
+  'http:': withFewIdle(new HttpAgent(KEPT)),
+  'https:': withFewIdle(new HttpsAgent(KEPT)),
+};
+
+/**
+ * Lets the agent close the connection that has been idle for longest when it has `MAX_IDLE`. Its own `maxTotalSockets` would let a
+ * delivery wait for the idle connections of others.
+ */
+function withFewIdle<Kind extends HttpAgent>(agent: Kind): Kind {
+  const idle = new Set<Duplex>();
+  const keep = agent.keepSocketAlive.bind(agent);
+  const reuse = agent.reuseSocket.bind(agent);
+  function forget(this: Duplex): void {
+    idle.delete(this);
+  }
+  agent.keepSocketAlive = (socket) => {
+    const [longest] = idle;
+    if (longest !== undefined && idle.size >= MAX_IDLE) {
+      idle.delete(longest);
+      longest.destroy();
+    }
+    idle.add(socket.once('close', forget));
+    return keep(socket);
+  };
+  agent.reuseSocket = (socket, request) => {
+    idle.delete(socket.off('close', forget));
+    reuse(socket, request);
+  };
+  return agent;
+}
 
 export interface WebhookMessage {
   readonly url: string;

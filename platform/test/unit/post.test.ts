@@ -1,6 +1,7 @@
+import type { Socket } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
-import { startRawServer } from '../../../test/fixtures/raw-server.ts';
-import { postWebhook } from '../../src/deliveries/post.ts';
+import { type RawServer, startRawServer } from '../../../test/fixtures/raw-server.ts';
+import { MAX_IDLE, postWebhook } from '../../src/deliveries/post.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 'a').toString('base64')}`;
 /** Longer than any test: a result must not depend on it. */
@@ -52,3 +53,34 @@ it.each(ENDPOINTS)('an attempt ends when the endpoint %s', async (_name, answer,
   const message = { url: endpoint.url, secrets: [SECRET], id: 'evt_1', payload: '{}' };
   expect(await postWebhook(message, TIMEOUT_MS, true)).toMatchObject(result);
 });
+
+it('idle connections to all endpoints together are bounded, and the ones that were used last are kept', async () => {
+  const atOnce = 200;
+  const start = () => startRawServer(answeringTogether(atOnce));
+  const [earlier, later] = [await start(), await start()];
+  onTestFinished(async () => {
+    await earlier.close();
+    await later.close();
+  });
+  const postAll = async ({ url }: RawServer) => {
+    const message = { url, secrets: [SECRET], id: 'evt_1', payload: '{}' };
+    await Promise.all(Array.from({ length: atOnce }, () => postWebhook(message, TIMEOUT_MS, true)));
+  };
+  for (const server of [earlier, later, later, earlier]) await postAll(server);
+  const closed = 2 * atOnce - MAX_IDLE;
+  expect([earlier.connectionCount, later.connectionCount]).toEqual([atOnce + closed, atOnce]);
+});
+
+/** Answers once so many requests wait, so that each needs a connection. */
+function answeringTogether(atOnce: number): (socket: Socket) => void {
+  const waiting: Socket[] = [];
+  return (socket) => {
+    socket.on('data', (chunk) => {
+      // A body may come after its head.
+      if (!chunk.includes('{}')) return;
+      waiting.push(socket);
+      if (waiting.length < atOnce) return;
+      for (const one of waiting.splice(0)) one.write('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n');
+    });
+  };
+}
