@@ -14,13 +14,20 @@ export function startRetention(db: Database, now: () => Date, onError: (error: E
 }
 
 /**
- * Deletes idempotency keys after a day, expired snapshots, the log of deleted subscriptions, and events after a month unless a delivery
- * is still pending. What is held for a paused subscription does not count as pending then, because nothing says that it will resume.
+ * Deletes idempotency keys after a day, expired snapshots and Sessions, the log of deleted subscriptions, and events after a month unless
+ * a delivery is still pending. What is held for a paused subscription does not count as pending then, because nothing says that it will
+ * resume.
  */
 export async function deleteExpired(db: Database, now: Date): Promise<void> {
   const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS);
   await db.deleteFrom('idempotency_keys').where('created_at', '<', daysAgo(1)).execute();
   await db.deleteFrom('search_snapshots').where('expires_at', '<', now).execute();
+  await db
+    .deleteFrom('resources')
+    .where('kind', '=', 'Session')
+    // Both are texts of `toISOString`.
+    .where(sql<string>`fields ->> 'expiresAt'`, '<', now.toISOString())
+    .execute();
   // Skips what others change at this moment, so that it cannot wait for them while they wait for it.
   await sql`
     with held as (
