@@ -169,26 +169,34 @@ describe.each(databases)('on $name', ({ open }) => {
     expect(await numbers()).toEqual([1, ...last.map((number) => number + 1)]);
   });
 
-  test('what is held for a month is removed with its event, and what waits at an active subscription is not', async () => {
-    const remaining = async () => {
+  test.each([
+    ['EndpointFailing', 30],
+    ['EndpointGone', 30],
+    ['ByRequest', 90],
+  ])(
+    'what is held because of %s is removed with its event after %d days, and what waits at an active subscription is not',
+    async (reason, days) => {
       const tables = ['events', 'deliveries', 'delivery_queue', 'delivery_attempts'] as const;
-      const counts = tables.map(async (table) => {
-        const rows = await database.db.selectFrom(table).selectAll().execute();
-        return rows.length;
-      });
-      return Promise.all(counts);
-    };
-    await log(await claim(), 500);
-    const inDays = (days: number) => new Date(Date.now() + days * 24 * 3600_000);
-    await database.db.updateTable('deliveries').set({ created_at: new Date() }).execute();
-    await deleteExpired(database.db, inDays(31));
-    expect(await remaining()).toEqual([1, 1, 1, 1]);
-    await database.db.updateTable('subscriptions').set({ status: 'Paused' }).execute();
-    await deleteExpired(database.db, inDays(29));
-    expect(await remaining()).toEqual([1, 1, 1, 1]);
-    await deleteExpired(database.db, inDays(31));
-    expect(await remaining()).toEqual([0, 0, 0, 0]);
-  });
+      const remaining = () =>
+        Promise.all(
+          tables.map(async (table) => (await database.db.selectFrom(table).selectAll().execute()).length),
+        );
+      const now = new Date();
+      const inDays = (count: number) => new Date(now.getTime() + count * 24 * 3600_000);
+      await log(await claim(), 500);
+      await database.db.updateTable('deliveries').set({ created_at: now }).execute();
+      await deleteExpired(database.db, inDays(days + 1));
+      expect(await remaining()).toEqual([1, 1, 1, 1]);
+      await database.db
+        .updateTable('subscriptions')
+        .set({ status: 'Paused', paused_reason: reason })
+        .execute();
+      await deleteExpired(database.db, inDays(days - 1));
+      expect(await remaining()).toEqual([1, 1, 1, 1]);
+      await deleteExpired(database.db, inDays(days + 1));
+      expect(await remaining()).toEqual([0, 0, 0, 0]);
+    },
+  );
 
   test('an answer that cannot be stored loses no other attempt, and its own attempt is logged without it', async () => {
     const bodies = ['one', 'half \ud83d', 'two', 'nul \0', 'three'];

@@ -4,6 +4,8 @@ import type { Database } from './schema.ts';
 const DAY_MS = 24 * 3600 * 1000;
 /** How long events and their deliveries can be read and redelivered. */
 const EVENT_DAYS = 30;
+/** How long deliveries are held if the subscription was paused by request. */
+const PAUSED_DAYS = 90;
 const EVERY_MS = 3600 * 1000;
 
 /** Deletes expired data every hour. Several processes may do so at the same time. */
@@ -15,8 +17,8 @@ export function startRetention(db: Database, now: () => Date, onError: (error: E
 
 /**
  * Deletes idempotency keys after a day, expired snapshots and Sessions, the log of deleted subscriptions, and events after a month unless
- * a delivery is still pending. What is held for a paused subscription does not count as pending then, because nothing says that it will
- * resume.
+ * a delivery is still pending. What is held does not count as pending after a month if the endpoint failed, and after three months if the
+ * subscription was paused by request, because nothing says that it will resume.
  */
 export async function deleteExpired(db: Database, now: Date): Promise<void> {
   const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS);
@@ -34,7 +36,9 @@ export async function deleteExpired(db: Database, now: Date): Promise<void> {
       select delivery_id from delivery_queue
       join deliveries on deliveries.id = delivery_id
       join subscriptions on subscriptions.id = delivery_queue.subscription_id
-      where subscriptions.status <> 'Active' and deliveries.created_at < ${daysAgo(EVENT_DAYS)}
+      where subscriptions.status <> 'Active' and deliveries.created_at < case
+        when paused_reason in ('EndpointFailing', 'EndpointGone') then ${daysAgo(EVENT_DAYS)}::timestamptz
+        else ${daysAgo(PAUSED_DAYS)}::timestamptz end
       for update of delivery_queue skip locked
     )
     delete from delivery_queue using held where delivery_queue.delivery_id = held.delivery_id
