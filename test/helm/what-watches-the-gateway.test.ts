@@ -68,6 +68,16 @@ it('every metric of Weir is described in docs/metrics.md', async () => {
   expect(served.filter((name) => !described.includes(name))).toEqual([]);
 });
 
+it('a refused reload of any file is in an alert and on the dashboard', async () => {
+  const gauges = (await everyMetric()).match(/^weir_\w+_last_reload_successful/gm) ?? [];
+  expect(gauges.length).toBeGreaterThan(4);
+  const alerts = rules.map(({ expr }) => expr).join('\n');
+  for (const gauge of gauges) {
+    expect(alerts).toContain(gauge);
+    expect(dashboard).toContain(gauge);
+  }
+});
+
 it('every alert has its section in the guide for operators', () => {
   const guide = readFileSync('docs/operating/alerts.md', 'utf8');
   for (const { alert, annotations } of rules) {
