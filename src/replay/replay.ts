@@ -11,7 +11,7 @@ import type { Operation } from '../stages/request-context.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { type BucketCharge, type BucketState, costIn, countedPart, type Decision } from '../store/store.ts';
 import type { LogEntry } from './input/entry.ts';
-import type { BucketStats } from './measure/bucket-stats.ts';
+import { type BucketStats, REQUEST_COLUMNS } from './measure/bucket-stats.ts';
 import { Series } from './measure/series.ts';
 import { bindLimits, type MeasuredPayer, PayerBook, replayedRows } from './payers.ts';
 import { RetryQueue } from './retry-queue.ts';
@@ -28,8 +28,6 @@ export const MOST_TRIES = 4;
 
 /** Enough for a chart of the whole log. */
 const TOTAL_BINS = 240;
-
-const TOTAL_COLUMNS = { requests: 'sum', refusedBefore: 'sum', refusedAfter: 'sum' } as const;
 
 /** Charges requests of a log to a store whose clock is the log's. */
 export class Charger {
@@ -75,7 +73,7 @@ export class Replay {
   /** Unix times of the first and the last charge. */
   fromUs: number | undefined;
   toUs: number | undefined;
-  readonly series = new Series(TOTAL_COLUMNS, US_PER_SECOND, TOTAL_BINS);
+  readonly series = new Series(REQUEST_COLUMNS, US_PER_SECOND, TOTAL_BINS);
   /** The limits that are counted, and those that are left out. */
   readonly limits: Limits;
   readonly leftOut: readonly LimitRow[];
@@ -113,14 +111,14 @@ export class Replay {
     else this.#nowUs = entry.atUs;
     this.fromUs ??= this.#nowUs;
     this.toUs = this.#nowUs;
+    this.series.record('logged', 1, this.#nowUs);
     if (entry.wasRefused) this.#noteRefusedBefore(entry);
     if (entry.wasRefused && this.#retries !== 'none') {
       this.dropped += 1;
-      for (const stats of this.#book.payerOf(entry).buckets) stats.logged += 1;
+      for (const stats of this.#book.payerOf(entry).buckets) stats.noteLogged(this.#nowUs);
       return;
     }
     this.requests += 1;
-    this.series.record('requests', 1, this.#nowUs);
     const isAdmitted = this.#charge(entry, 1);
     if (isAdmitted && entry.wasRefused) this.changed.admitted += 1;
     if (!isAdmitted && !entry.wasRefused) this.changed.refused += 1;
@@ -160,9 +158,10 @@ export class Replay {
     const payer = this.#book.payerOf(entry);
     const { cost, reserved = cost } = entry;
     const due = this.#dueFor(payer, entry);
+    this.series.record('asked', 1, this.#nowUs);
     for (const stats of payer.buckets) {
       stats.ask(cost, this.#nowUs);
-      if (tries === 1) stats.logged += 1;
+      if (tries === 1) stats.noteLogged(this.#nowUs);
     }
     if (due.buckets.length === 0) return true;
     const decision = this.#charger.charge(due.buckets, cost, reserved);

@@ -113,6 +113,42 @@ it('shows a limit with its own unit and window, whole, and what its worst hour h
   await page.close();
 });
 
+/** A second in which 40 requests were admitted and 60 refused. */
+const REFUSALS = logText(
+  Array.from({ length: 100 }, (_, index) => ({
+    atMs: index,
+    more: index < 40 ? {} : { outcome: 'denied', status: 429, bucket: 'account-read' },
+  })),
+);
+
+it.each([
+  { retries: 'drop', figures: [/^60\s%$/, /^75\s%$/], at: 0.5, tip: /before: 60\s%after: 75\s%$/ },
+  // 30 requests are sent again in the next second, in which the log has none.
+  { retries: 'after', figures: [/^60\s%$/, /^60\s%$/], at: 0.375, tip: /before: 0\s%after: 66\.67\s%$/ },
+])('divides the shares of the charts like the figures, with --retries $retries', async (expected) => {
+  const { retries, figures, at, tip } = expected;
+  const files = await writeFiles({
+    'access.log': REFUSALS,
+    'limits.yaml': 'defaults: { account-read: 10 }\n',
+  });
+  const path = join(files['access.log'], '..', 'report.html');
+  const limits = ['--limits', files['limits.yaml'], '--retries', retries];
+  const { code, stderr } = await runReplayCommand(files['access.log'], ...limits, '--report', path);
+  expect(code, stderr).toBe(0);
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await page.goto(pathToFileURL(path).href);
+  const shown = page.locator('.figure', { hasText: /^Refused/ }).locator('.value');
+  expect(await shown.allTextContents()).toEqual(figures.map((figure) => expect.stringMatching(figure)));
+  for (const chart of ['#traffic-share', '#share']) {
+    await page.locator(chart).scrollIntoViewIfNeeded();
+    const box = await page.locator(chart).boundingBox();
+    if (box === null) throw new Error(`${chart} is not drawn`);
+    await page.mouse.move(box.x + box.width * at, box.y + box.height / 2);
+    expect(await page.locator('#tip').textContent(), chart).toMatch(tip);
+  }
+  await page.close();
+});
+
 it('keeps the last column of the table away from the edge on a phone', async () => {
   const { page } = await open({ width: 390, colorScheme: 'light' });
   const paddings = await page.evaluate<string[]>(

@@ -19,8 +19,16 @@ interface Hour {
 /** Enough for a chart. They are held for every bucket. */
 const BINS = 96;
 
+/** Requests over time, whether of one bucket or of all: in the log, and charged, retries included. */
+export const REQUEST_COLUMNS = {
+  logged: 'sum',
+  asked: 'sum',
+  refusedBefore: 'sum',
+  refusedAfter: 'sum',
+} as const;
+
 /** One bucket over time: the fullest window of each bin, and requests. */
-const COLUMNS = { fullest: 'max', requests: 'sum', refusedBefore: 'sum', refusedAfter: 'sum' } as const;
+const COLUMNS = { fullest: 'max', ...REQUEST_COLUMNS } as const;
 
 /** The statistics of one bucket in a replay. */
 export class BucketStats {
@@ -78,6 +86,12 @@ export class BucketStats {
     return worse(this.#worst, this.#hour);
   }
 
+  /** Counts a request of the log, whether it is charged again or not. */
+  noteLogged(nowUs: number): void {
+    this.logged += 1;
+    this.series?.record('logged', 1, nowUs);
+  }
+
   /** Counts a request for `cost` points, or as one of the requests that are counted. Times must not decrease. */
   ask(costPoints: number, nowUs: number): void {
     const cost = costIn(this.row, costPoints);
@@ -94,7 +108,7 @@ export class BucketStats {
     const hour = this.#hourAt(nowUs);
     hour.requests += 1;
     hour.points += cost;
-    this.series?.record('requests', 1, nowUs);
+    this.series?.record('asked', 1, nowUs);
     this.series?.record('fullest', this.#windowPoints, nowUs);
   }
 

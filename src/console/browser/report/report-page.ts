@@ -64,12 +64,14 @@ function showLegend(id: string, entries: Legend): void {
   byId(id).replaceChildren(...entries.map(([style, name]) => element('span', { class: style }, name)));
 }
 
-function refusedLines({ requests, refusedBefore, refusedAfter }: ReportData['traffic']['columns']) {
-  const shares = (refused: readonly number[]) =>
-    refused.map((one, bin) => Math.min(1, one / (requests[bin] || Number.POSITIVE_INFINITY)));
+/** The shares of `shareRefused` over time: before of the requests of the log, after of the requests charged. */
+function refusedLines(columns: ReportData['traffic']['columns']) {
+  const { logged, asked, refusedBefore, refusedAfter } = columns;
+  const shares = (refused: readonly number[], of: readonly number[]) =>
+    refused.map((one, bin) => one / (of[bin] || Number.POSITIVE_INFINITY));
   return [
-    { name: 'before', style: 'before', values: shares(refusedBefore) },
-    { name: 'after', style: 'after', values: shares(refusedAfter), isFilled: true },
+    { name: 'before', style: 'before', values: shares(refusedBefore, logged) },
+    { name: 'after', style: 'after', values: shares(refusedAfter, asked), isFilled: true },
   ];
 }
 
@@ -81,7 +83,7 @@ function drawTraffic(): void {
     label: 'Requests per second over time',
     bins: traffic,
     lines: [
-      { name: 'requests', style: 'asked', values: perSecond(traffic.columns.requests), isFilled: true },
+      { name: 'requests', style: 'asked', values: perSecond(traffic.columns.asked), isFilled: true },
       {
         name: 'refused after',
         style: 'after',
