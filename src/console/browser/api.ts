@@ -8,6 +8,17 @@ export class AdminApiError extends Error {
   }
 }
 
+/** The answer is another server's, such as the sign-in page of a proxy. Its status says nothing about what was asked for. */
+export class OtherServerError extends AdminApiError {
+  constructor({ status, headers }: Response) {
+    const type = headers.get('Content-Type')?.split(';')[0] ?? 'no content type';
+    super(0, `A server in front of the gateway answers with ${type} (status ${status})`);
+  }
+}
+
+const JSON_TYPE = 'application/json';
+const EVENTS_TYPE = 'text/event-stream';
+
 /** A replica that has disappeared without a word never answers. */
 const LONGEST_MS = 10_000;
 
@@ -43,7 +54,7 @@ export async function askAged<T>(path: string): Promise<{ readonly value: T; rea
 }
 
 function asked(path: string, method = 'GET', body?: object): Promise<Response> {
-  return send(path, {
+  return send(path, JSON_TYPE, {
     method,
     // What a change came to is not known until it is answered.
     ...(method === 'GET' ? { signal: AbortSignal.timeout(LONGEST_MS) } : {}),
@@ -51,13 +62,16 @@ function asked(path: string, method = 'GET', body?: object): Promise<Response> {
   });
 }
 
-async function send(path: string, init: RequestInit): Promise<Response> {
+/** @param type what the admin port answers with; it refuses with JSON */
+async function send(path: string, type: string, init: RequestInit): Promise<Response> {
   const token = sessionStorage.getItem(TOKEN);
   const headers = {
     ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
     ...(init.body === undefined ? {} : { 'Content-Type': 'application/json' }),
   };
   const response = await fetch(path, { ...init, headers, cache: 'no-store' });
+  if (!response.headers.get('Content-Type')?.startsWith(response.ok ? type : JSON_TYPE))
+    throw new OtherServerError(response);
   if (response.ok) return response;
   throw new AdminApiError(response.status, await reasonOf(response));
 }
@@ -73,25 +87,27 @@ async function reasonOf(response: Response): Promise<string> {
 
 /**
  * Reads server-sent events until the stream ends or `signal` aborts. `EventSource` cannot send an Authorization header.
- * Throws an AdminApiError where the stream is refused.
+ * Throws an AdminApiError where the stream is refused, and another error where it ends before its first event.
  */
 export async function readEvents(
   path: string,
   signal: AbortSignal,
   receive: (name: string, data: unknown) => void,
 ): Promise<void> {
-  const { body } = await send(path, { signal });
-  if (body === null) return;
-  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  const { body } = await send(path, EVENTS_TYPE, { signal });
+  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
-  for (;;) {
-    const { value, done } = await reader.read();
-    if (done) return;
-    const events = (text + value).split('\n\n');
+  let hasEvents = false;
+  // Not every browser can iterate over a stream.
+  for (let read = await reader?.read(); read?.done === false; read = await reader?.read()) {
+    const events = (text + read.value).split('\n\n');
     text = events.pop() ?? '';
     for (const event of events) {
       const [, name, data] = /^event: (.*)\ndata: (.*)$/.exec(event) ?? [];
-      if (name !== undefined && data !== undefined) receive(name, JSON.parse(data));
+      if (name === undefined || data === undefined) continue;
+      receive(name, JSON.parse(data));
+      hasEvents = true;
     }
   }
+  if (!hasEvents) throw new Error('the stream ended before its first event');
 }

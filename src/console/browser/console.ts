@@ -3,7 +3,7 @@ import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import { backoffMs } from '../../domain/backoff.ts';
 import { isRange, openRange } from './actions/block-range.ts';
 import { askForToken, onAction, showNotice } from './actions/dialog.ts';
-import { AdminApiError, readEvents } from './api.ts';
+import { AdminApiError, OtherServerError, readEvents } from './api.ts';
 import { openFind } from './find-page.ts';
 import { showLost } from './headline.ts';
 import { LISTS_MS, showLists } from './lists.ts';
@@ -56,11 +56,13 @@ const figures = new Figures(
   (sinceMs) => {
     if (sinceMs === null || newest === undefined) return;
     showConnection('lost', sinceText(sinceMs));
-    showLost(sinceMs, newest.replicas);
+    showLost(sinceMs, newest.replicas, otherServer);
   },
 );
 
 let newest: FleetSnapshot | undefined;
+/** What answers instead of the gateway, if anything does. */
+let otherServer: string | undefined;
 let isDrawing = false;
 
 /** Draws the newest state in the next frame, once, however many have come. A hidden page draws nothing. */
@@ -75,7 +77,7 @@ function draw(): void {
       showOverview(newest);
       // The newest state may have been drawn before, and be old by now.
       const sinceMs = figures.unknownSinceMs;
-      if (sinceMs !== null) showLost(sinceMs, newest.replicas);
+      if (sinceMs !== null) showLost(sinceMs, newest.replicas, otherServer);
       showTalkers(newest);
       showReplicas(newest.replicas);
       showQueues(newest);
@@ -98,6 +100,7 @@ function receive(name: string, data: unknown): void {
   figures.measured();
   if (name === 'refusals') view.page?.showRefusals(data as readonly RefusedRequest[]);
   if (name !== 'fleet') return;
+  otherServer = undefined;
   newest = data as FleetSnapshot;
   view.page?.showChanges(newest);
   draw();
@@ -136,7 +139,14 @@ async function follow(): Promise<void> {
 async function retryLater(error: unknown, waitMs: number): Promise<void> {
   showConnection('lost', error instanceof AdminApiError ? 'refused' : 'reconnecting');
   if (error instanceof AdminApiError) showNotice(error.message);
+  showOtherServer(error instanceof OtherServerError ? error.message : undefined);
   await new Promise((resolve) => setTimeout(resolve, waitMs));
+}
+
+function showOtherServer(text: string | undefined): void {
+  if (text === otherServer) return;
+  otherServer = text;
+  draw();
 }
 
 async function followLists(): Promise<void> {

@@ -51,9 +51,17 @@ export function showHeadline(fleet: FleetSnapshot): void {
   );
 }
 
-/** Shows that nothing has come from the gateway since then, and where other replicas were. */
-export function showLost(sinceMs: number, replicas: readonly ReplicaState[]): void {
-  const text = [`The connection is lost: everything here is ${sinceText(sinceMs)}`];
+/**
+ * Shows that nothing has come from the gateway since then, and where other replicas were.
+ *
+ * @param problem why, if it is known
+ */
+export function showLost(
+  sinceMs: number,
+  replicas: readonly ReplicaState[],
+  problem = 'The connection is lost',
+): void {
+  const text = [`${problem}: everything here is ${sinceText(sinceMs)}`];
   showSentence(byId('headline'), { level: 'bad', text });
   const others = replicas.filter(({ adminUrl }) => adminUrl !== null && adminUrl !== location.origin);
   const links = others.map(({ name, adminUrl }) =>
