@@ -1,3 +1,4 @@
+import { load } from 'js-yaml';
 import { expect, it } from 'vitest';
 import { only, refusal, render } from '../fixtures/helm.ts';
 import { configurationIn, type PodSpec } from '../fixtures/pod-files.ts';
@@ -70,6 +71,31 @@ describeChart('the port for decisions', () => {
       keyFile: expect.stringMatching('/etc/weir/tls/tls.key$'),
       clientCaFile: expect.stringMatching('/etc/weir/client-ca/ca.crt$'),
     });
+  });
+
+  it('has its own certificate from `settings` alone, and leaves the certificates of the other ports', () => {
+    const shared = ['tls.enabled=true', 'tls.existingSecret=weir-tls', 'tls.admin=true'];
+    const open = ['decisions.enabled=true', 'decisions.trusted={10.0.0.0/8}'];
+    const own = ['settings.decisions.tls.certFile=/own.crt', 'settings.decisions.tls.keyFile=/own.key'];
+    const pairsOf = (...set: readonly string[]) => {
+      const { data } = only(render({ set: [...shared, ...open, ...own, ...set] }), 'ConfigMap', /^weir$/);
+      const { listen, admin, decisions } = load(data?.['weir.yaml'] ?? '') as Record<string, { tls: object }>;
+      return [listen?.tls, admin?.tls, decisions?.tls];
+    };
+    const pair = { certFile: '/etc/weir/tls/tls.crt', keyFile: '/etc/weir/tls/tls.key' };
+    const ownPair = { certFile: '/own.crt', keyFile: '/own.key' };
+    const clientCaFile = '/etc/weir/client-ca/ca.crt';
+    const clientCa = 'tls.clientCa.existingSecret=clients';
+    expect(pairsOf()).toEqual([pair, pair, ownPair]);
+    expect(pairsOf('tls.decisions=true')).toEqual([pair, pair, ownPair]);
+    expect(pairsOf(clientCa)).toEqual([{ ...pair, clientCaFile }, pair, ownPair]);
+    expect(pairsOf(clientCa, 'tls.decisions=true')).toEqual([
+      { ...pair, clientCaFile },
+      pair,
+      { ...ownPair, clientCaFile },
+    ]);
+    const adminPair = ['settings.admin.tls.certFile=/own.crt', 'settings.admin.tls.keyFile=/own.key'];
+    expect(pairsOf(...adminPair)).toEqual([pair, ownPair, ownPair]);
   });
 
   it.each([

@@ -413,15 +413,16 @@ the live number: after `kubectl scale`, an upgrade that changes only limits woul
 {{- $tls := default dict .Values.tls -}}
 {{- if include "weir.tlsSecret" . -}}
 {{- $pair := dict "certFile" (printf "/etc/weir/tls/%s" $tls.certKey) "keyFile" (printf "/etc/weir/tls/%s" $tls.keyKey) -}}
-{{- if $tls.admin -}}{{- $_ := set $settings.admin "tls" $pair -}}{{- end -}}
-{{- if include "weir.clientCaSecret" . -}}{{- $pair = set (deepCopy $pair) "clientCaFile" (printf "/etc/weir/client-ca/%s" $tls.clientCa.key) -}}{{- end -}}
+{{- /* Each port has a copy: what `settings` has for one of them must not change the others. */ -}}
+{{- if $tls.admin -}}{{- $_ := set $settings.admin "tls" (deepCopy $pair) -}}{{- end -}}
+{{- if include "weir.clientCaSecret" . -}}{{- $pair = set $pair "clientCaFile" (printf "/etc/weir/client-ca/%s" $tls.clientCa.key) -}}{{- end -}}
 {{- $_ := set $settings.listen "tls" $pair -}}
 {{- end -}}
 {{- $decisions := default dict .Values.decisions -}}
 {{- if $decisions.enabled -}}
 {{- if not $decisions.trusted }}{{ fail "decisions.trusted: list the addresses of the proxies that ask, such as the range of the pods" }}{{ end -}}
 {{- $_ := set $settings "decisions" (dict "host" (include "weir.listenAddress" .) "port" $decisions.port "trusted" $decisions.trusted "deniedStatus" $decisions.deniedStatus "extAuthzPrefix" $decisions.extAuthzPrefix) -}}
-{{- if and (eq (include "weir.decisionsScheme" .) "https") $settings.listen.tls -}}{{- $_ := set $settings.decisions "tls" $settings.listen.tls -}}{{- end -}}
+{{- if and $tls.decisions $settings.listen.tls -}}{{- $_ := set $settings.decisions "tls" (deepCopy $settings.listen.tls) -}}{{- end -}}
 {{- if eq (include "weir.servesEnvoy" .) "yes" -}}
 {{- $_ := set $settings.decisions "envoy" (dict "port" $decisions.envoy.port "headers" $decisions.envoy.headers "files" (list "/etc/weir/descriptors")) -}}
 {{- end -}}
