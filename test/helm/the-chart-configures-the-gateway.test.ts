@@ -350,6 +350,45 @@ describeChart('values that are wrong', () => {
     ['tls.admin=true', 'tls.admin, because tls.enabled is false'],
     ['tls.clientCa.existingSecret=ca', 'tls.clientCa, because tls.enabled is false'],
     ['redis.tls.existingSecret=ca', 'redis.tls.existingSecret, because redis.tls.enabled is false'],
+    ['redis.tls.enabled=true', 'redis.tls, because no Redis is set'],
+    ['redis.expectedReplicas=4', 'redis.expectedReplicas, because redis.onStoreFailure is serve'],
+    ['decisions.trusted={10.0.0.0/8}', 'decisions.trusted, because decisions.enabled is false'],
+    [
+      'tls.enabled=true,tls.existingSecret=s,tls.decisions=true',
+      'tls.decisions, because decisions.enabled is false',
+    ],
+    [
+      'tls.enabled=true,tls.existingSecret=s,decisions.enabled=true,decisions.only=true,decisions.trusted={10.0.0.0/8}',
+      'tls, because decisions.only leaves no port for clients, and tls.decisions is false',
+    ],
+    [
+      'admin.token=0123456789abcdef,admin.existingSecret.name=a',
+      'admin.token, because of admin.existingSecret',
+    ],
+    [
+      'identity.kind=jwt,identity.jwt.issuer=https://i,identity.jwt.audience=a,identity.static.existingSecret=mine',
+      'identity.static, because identity.kind is jwt and has no directory of kind file',
+    ],
+    [
+      'limits.existingConfigMap=mine,limits.windowSeconds=60',
+      'limits.windowSeconds, because of limits.existingConfigMap',
+    ],
+    [
+      'networkPolicy.enabled=true,networkPolicy.apiServer[0].ipBlock.cidr=10.0.0.1/32',
+      'networkPolicy.apiServer, because networkPolicy.egress is empty',
+    ],
+    [
+      'metrics.prometheusRule.disabled={WeirManyDenied}',
+      'WeirManyDenied in metrics.prometheusRule.disabled, because no alert has this name',
+    ],
+    [
+      'autoscaling.requestsPerSecond.averageValue=9',
+      'autoscaling.requestsPerSecond.averageValue, because autoscaling.enabled is false',
+    ],
+    [
+      'redis.url=redis://r,autoscaling.enabled=true,autoscaling.keda.enabled=true,autoscaling.keda.prometheusAddress=http://p,autoscaling.eventLoopLag.averageValue=20m',
+      'autoscaling.eventLoopLag.averageValue, because autoscaling.keda.enabled is true',
+    ],
     ['identity.jwt.issuer=https://i', 'identity.jwt, because identity.kind is static'],
     [
       'limits.existingConfigMap=mine,limits.accounts.a.account-read=5',
@@ -495,6 +534,8 @@ describeChart('the shape of the deployment', () => {
     expect(text).toContain('"terminationGracePeriodSeconds":110');
     const settings = only(render({ set: ['drainSeconds=90'] }), 'ConfigMap', /^weir$/).data?.['weir.yaml'];
     expect(settings).toContain('drainDelaySeconds: 30\n  graceSeconds: 60');
+    const longer = JSON.stringify(specOf('Deployment', 'settings.shutdown.graceSeconds=300'));
+    expect(longer).toContain('"terminationGracePeriodSeconds":330');
   });
 
   it('opens the ports of settings, and asks them as they are served', () => {

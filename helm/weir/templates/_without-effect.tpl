@@ -19,13 +19,29 @@
 {{- if $set -}}{{- $found = append $found (printf "%s, because tls.enabled is false" $value) -}}{{- end -}}
 {{- end -}}
 {{- end -}}
+{{- $decisions := default dict .Values.decisions -}}
+{{- if not $decisions.enabled -}}
+{{- if $decisions.trusted -}}{{- $found = append $found "decisions.trusted, because decisions.enabled is false" -}}{{- end -}}
+{{- if and $tls.enabled $tls.decisions -}}{{- $found = append $found "tls.decisions, because decisions.enabled is false" -}}{{- end -}}
+{{- else if and (dig "envoy" "existingConfigMap" "" $decisions) (dig "envoy" "rules" dict $decisions) -}}
+{{- $found = append $found "decisions.envoy.rules, because of decisions.envoy.existingConfigMap" -}}
+{{- end -}}
+{{- if and $tls.enabled (eq (include "weir.onlyDecides" .) "yes") (not $tls.decisions) -}}
+{{- $unused := ternary (ternary "tls.clientCa" "" (ne (include "weir.clientCaSecret" .) "")) "tls" (eq (toString $tls.admin) "true") -}}
+{{- if $unused -}}{{- $found = append $found (printf "%s, because decisions.only leaves no port for clients, and tls.decisions is false" $unused) -}}{{- end -}}
+{{- end -}}
+{{- if and (dig "existingSecret" "name" "" (default dict .Values.admin)) (default dict .Values.admin).token -}}{{- $found = append $found "admin.token, because of admin.existingSecret" -}}{{- end -}}
+{{- if and .Values.redis.tls.enabled (ne (include "weir.hasRedis" .) "yes") -}}{{- $found = append $found "redis.tls, because no Redis is set" -}}{{- end -}}
+{{- if and (not (kindIs "invalid" .Values.redis.expectedReplicas)) (ne .Values.redis.onStoreFailure "share") -}}{{- $found = append $found (printf "redis.expectedReplicas, because redis.onStoreFailure is %s" .Values.redis.onStoreFailure) -}}{{- end -}}
 {{- if and .Values.redis.tls.existingSecret (not .Values.redis.tls.enabled) -}}{{- $found = append $found "redis.tls.existingSecret, because redis.tls.enabled is false" -}}{{- end -}}
 {{- range $kind := list "jwt" "introspection" "api-keys" -}}
 {{- if and (get $.Values.identity $kind) (ne $.Values.identity.kind $kind) -}}{{- $found = append $found (printf "identity.%s, because identity.kind is %s" $kind $.Values.identity.kind) -}}{{- end -}}
 {{- end -}}
 {{- $static := .Values.identity.static -}}
 {{- if and $static.existingSecret (or $static.tokens $static.principals $static.accounts) -}}{{- $found = append $found "identity.static.tokens, principals and accounts, because of identity.static.existingSecret" -}}{{- end -}}
+{{- if and (ne (include "weir.hasIdentities" .) "yes") (or $static.existingSecret $static.tokens $static.principals $static.accounts) -}}{{- $found = append $found (printf "identity.static, because identity.kind is %s and has no directory of kind file" .Values.identity.kind) -}}{{- end -}}
 {{- if .Values.limits.existingConfigMap -}}
+{{- if ne (toString .Values.limits.windowSeconds) "1" -}}{{- $found = append $found "limits.windowSeconds, because of limits.existingConfigMap" -}}{{- end -}}
 {{- range list "defaults" "limits" "plans" "accounts" "organizations" "addresses" "principals" -}}
 {{- if index $.Values.limits . -}}{{- $found = append $found (printf "limits.%s, because of limits.existingConfigMap" .) -}}{{- end -}}
 {{- end -}}
@@ -36,8 +52,28 @@
 {{- if and .parentRefs (not .enabled) -}}{{- $found = append $found "gatewayAPI.httpRoute.parentRefs, because gatewayAPI.httpRoute.enabled is false" -}}{{- end -}}
 {{- end -}}
 {{- if not .Values.networkPolicy.enabled -}}
-{{- range list "from" "metricsFrom" "decisionsFrom" "egress" -}}
+{{- range list "from" "metricsFrom" "decisionsFrom" "egress" "apiServer" -}}
 {{- if index $.Values.networkPolicy . -}}{{- $found = append $found (printf "networkPolicy.%s, because networkPolicy.enabled is false" .) -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.networkPolicy -}}
+{{- if .enabled -}}
+{{- if and .apiServer (not .egress) -}}{{- $found = append $found "networkPolicy.apiServer, because networkPolicy.egress is empty" -}}{{- end -}}
+{{- if and .decisionsFrom (not $decisions.enabled) -}}{{- $found = append $found "networkPolicy.decisionsFrom, because decisions.enabled is false" -}}{{- end -}}
+{{- if and .from (eq (include "weir.onlyDecides" $) "yes") -}}{{- $found = append $found "networkPolicy.from, because decisions.only leaves no port for clients" -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $rule := .Values.metrics.prometheusRule -}}
+{{- if and $rule.additionalRules (not $rule.enabled) -}}{{- $found = append $found "metrics.prometheusRule.additionalRules, because metrics.prometheusRule.enabled is false" -}}{{- end -}}
+{{- $alerts := list -}}
+{{- range (index (.Files.Get "rules/alerts.yaml" | fromYaml).groups 0).rules -}}{{- $alerts = append $alerts .alert -}}{{- end -}}
+{{- range $rule.disabled -}}
+{{- if not (has . $alerts) -}}{{- $found = append $found (printf "%s in metrics.prometheusRule.disabled, because no alert has this name" .) -}}{{- end -}}
+{{- end -}}
+{{- $scaling := .Values.autoscaling -}}
+{{- if or $scaling.keda.enabled (not $scaling.enabled) -}}
+{{- range $value, $set := dict "requestsPerSecond.averageValue" $scaling.requestsPerSecond.averageValue "eventLoopLag.averageValue" $scaling.eventLoopLag.averageValue "metrics" $scaling.metrics -}}
+{{- if $set -}}{{- $found = append $found (printf "autoscaling.%s, because autoscaling.%s" $value (ternary "keda.enabled is true" "enabled is false" $scaling.enabled)) -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- $telemetry := default dict .Values.telemetry -}}
