@@ -522,6 +522,28 @@ describeChart('the shape of the deployment', () => {
     expect(podOf(`${name.slice(0, 40)}-internal`)).not.toMatch(own);
   });
 
+  it("scales by the calls of Envoy's as well, which are no requests of the gateway", () => {
+    const autoscaling = ['keda.enabled=true', 'keda.prometheusAddress=http://p', 'enabled=true'];
+    const decisions = [
+      'enabled=true',
+      'trusted={10.0.0.0/8}',
+      'envoy.enabled=true',
+      'envoy.rules.a.domain=a',
+    ];
+    const set = [
+      'redis.url=redis://r',
+      ...autoscaling.map((one) => `autoscaling.${one}`),
+      ...decisions.map((one) => `decisions.${one}`),
+    ];
+    const { triggers } = only(render({ set }), 'ScaledObject').spec as {
+      triggers: readonly { metadata: { query: string } }[];
+    };
+    const pods = '{namespace="edge", pod=~"weir-[a-z0-9]+(-[a-z0-9]{5})?"}[1m]';
+    expect(triggers[0]?.metadata.query).toBe(
+      `sum(rate(weir_requests_total${pods}) or rate(weir_descriptor_decisions_total${pods}))`,
+    );
+  });
+
   it('has no rolling update where it recreates its pods, because Kubernetes refuses both', () => {
     const rollingUpdate = { maxUnavailable: 0, maxSurge: 1 };
     expect(specOf('Deployment').strategy).toEqual({ type: 'RollingUpdate', rollingUpdate });
