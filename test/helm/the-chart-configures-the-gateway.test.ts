@@ -351,6 +351,7 @@ describeChart('values that are wrong', () => {
     ['tls.clientCa.existingSecret=ca', 'tls.clientCa, because tls.enabled is false'],
     ['redis.tls.existingSecret=ca', 'redis.tls.existingSecret, because redis.tls.enabled is false'],
     ['redis.tls.enabled=true', 'redis.tls, because no Redis is set'],
+    ['platform.enabled=true,upstream.url=http://api', 'upstream.url, because platform.enabled is true'],
     ['redis.expectedReplicas=4', 'redis.expectedReplicas, because redis.onStoreFailure is serve'],
     ['decisions.trusted={10.0.0.0/8}', 'decisions.trusted, because decisions.enabled is false'],
     [
@@ -405,6 +406,20 @@ describeChart('values that are wrong', () => {
     const text = renderText({ set: [set, shown] });
     expect(text).toContain(`extra-objects.yaml\n# ${why}\n`);
     expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.withoutEffect" .');
+  });
+
+  it.each([
+    ['log.level=info', 'yes'],
+    ['upstream.url=http://api', 'no'],
+    ['settings.upstream.url=http://api', 'no'],
+    ['platform.enabled=true', 'no'],
+    ['extraEnv[0].name=WEIR_UPSTREAM_URL,extraEnv[0].value=http://api', 'no'],
+    ['extraContainers[0].name=api,extraContainers[0].image=api', 'no'],
+    ['decisions.enabled=true,decisions.only=true,decisions.trusted={10.0.0.0/8}', 'no'],
+  ])('%s: NOTES.txt says that there is no upstream: %s', (set, lacks) => {
+    const shown = 'extraObjects[0]=# {{ include "weir.lacksUpstream" . | default "no" }}';
+    expect(renderText({ set: [set, shown] })).toContain(`extra-objects.yaml\n# ${lacks}\n`);
+    expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.lacksUpstream" .');
   });
 
   it.each([

@@ -10,6 +10,14 @@
 {{- if contains "@" (dig "store" "url" "" $settings) -}}{{- $found = append $found "store.url: WEIR_REDIS_URL" -}}{{- end -}}
 {{- toYaml $found -}}
 {{- end -}}
+{{/* The default of upstream.url: a container of the same pod. */}}
+{{- define "weir.ownUpstream" -}}http://127.0.0.1:3000{{- end -}}
+{{/* "yes" if requests go to a container of the same pod, and there is none. */}}
+{{- define "weir.lacksUpstream" -}}
+{{- $url := dig "upstream" "url" "" (include "weir.settings" . | fromYaml) -}}
+{{- $isSet := or .Values.extraEnvFrom (contains "WEIR_UPSTREAM_URL" (toJson .Values.extraEnv)) -}}
+{{- if and (ne (include "weir.onlyDecides" .) "yes") (eq $url (include "weir.ownUpstream" .)) (not (or $isSet .Values.extraContainers .Values.initContainers)) -}}yes{{- end -}}
+{{- end -}}
 {{/* Values that are set and have no effect, each with the reason: a list. NOTES.txt prints it. */}}
 {{- define "weir.withoutEffect" -}}
 {{- $found := list -}}
@@ -30,6 +38,7 @@
 {{- $unused := ternary (ternary "tls.clientCa" "" (ne (include "weir.clientCaSecret" .) "")) "tls" (eq (toString $tls.admin) "true") -}}
 {{- if $unused -}}{{- $found = append $found (printf "%s, because decisions.only leaves no port for clients, and tls.decisions is false" $unused) -}}{{- end -}}
 {{- end -}}
+{{- if and .Values.platform.enabled (ne (default (include "weir.ownUpstream" .) .Values.upstream.url) (include "weir.ownUpstream" .)) -}}{{- $found = append $found "upstream.url, because platform.enabled is true" -}}{{- end -}}
 {{- if and (dig "existingSecret" "name" "" (default dict .Values.admin)) (default dict .Values.admin).token -}}{{- $found = append $found "admin.token, because of admin.existingSecret" -}}{{- end -}}
 {{- if and .Values.redis.tls.enabled (ne (include "weir.hasRedis" .) "yes") -}}{{- $found = append $found "redis.tls, because no Redis is set" -}}{{- end -}}
 {{- if and (not (kindIs "invalid" .Values.redis.expectedReplicas)) (ne .Values.redis.onStoreFailure "share") -}}{{- $found = append $found (printf "redis.expectedReplicas, because redis.onStoreFailure is %s" .Values.redis.onStoreFailure) -}}{{- end -}}
