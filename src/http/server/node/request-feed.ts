@@ -13,6 +13,7 @@ import { breakTurn, NOT_HTTP } from '../unreadable.ts';
 import { type BodyEnd, bodyEndOf } from './body-end.ts';
 import { ClientRequest } from './client-request.ts';
 import { HeadScanner } from './head-scanner.ts';
+import { onLastResponseSent } from './internals.ts';
 import { NodeTurn } from './node-turn.ts';
 
 /** Serves a request of Node's server. */
@@ -94,6 +95,12 @@ class RequestFeed implements Reader {
     this.#parse = parse;
     this.#head = new HeadScanner(limits.maxHeaderFields);
     this.#socket.on('data', this.#onData);
+    const closeAtOnce = this.#socket.destroySoon.bind(this.#socket);
+    onLastResponseSent(this.#socket, () => {
+      // What is left of a body still arrives.
+      if (this.#turn?.isComplete === false) connection.closeNow();
+      else closeAtOnce();
+    });
   }
 
   /** Whether nothing has arrived since the last response. */

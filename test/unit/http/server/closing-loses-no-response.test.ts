@@ -113,3 +113,46 @@ describe('a server that closes', () => {
     await closed;
   });
 });
+
+describe('the rest of a short upload', () => {
+  const head = 'POST / HTTP/1.1\r\nHost: weir\r\nContent-Length: 40000\r\n';
+  const refuse = (exchange: Exchange) =>
+    exchange.answer(401, FieldLines.of(['Content-Length', '2']), { text: 'no', encoding: 'latin1' });
+  const refuseLast = (exchange: Exchange) => {
+    exchange.endKeepAlive();
+    refuse(exchange);
+  };
+  /** For HTTP/1.0, a response without a length ends with its connection. */
+  const answerEarly = (exchange: Exchange) => {
+    exchange.dropBody();
+    exchange.begin(409, new FieldLines());
+    exchange.write(Buffer.from('early'));
+    exchange.end();
+  };
+
+  it.each([
+    ['edge', 'while the server drains', `${head}\r\n`, refuseLast],
+    ['node', 'while the server drains', `${head}\r\n`, refuseLast],
+    ['node', 'with Connection: close', `${head}Connection: close\r\n\r\n`, refuse],
+    ['node', 'of HTTP/1.0', `${head.replace('1.1', '1.0')}\r\n`, refuse],
+    [
+      'node',
+      'of HTTP/1.0 that is answered early',
+      `${head.replace('1.1', '1.0')}Connection: keep-alive\r\n\r\n`,
+      answerEarly,
+    ],
+  ] as const)('is read behind the last response: %s, %s', async (reader, _, request, respond) => {
+    const server = await start(respond, reader);
+    const { client, socket } = await open(server);
+    // So that a reset, which could overtake the response, would show.
+    client.allowHalfOpen = true;
+    const answer = untilClosed(client);
+    client.write(`${request}${'x'.repeat(20_000)}`);
+    await once(client, 'end');
+    expect(socket.destroyed).toBe(false);
+    client.end('x'.repeat(20_000));
+    await once(socket, 'close');
+    expect(socket.bytesRead).toBe(request.length + 40_000);
+    expect((await answer).statuses).toHaveLength(1);
+  });
+});
