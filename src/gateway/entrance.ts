@@ -130,6 +130,7 @@ export class Entrance<Shared extends PortDependencies> {
     request.chargeAskedMs = undefined;
     if (exchange.hasBegun || exchange.isEnded) exchange.abort();
     else refuse(request, FAILED);
+    if (this.#undecided.delete(request)) this.#finish(request);
   }
 }
 

@@ -108,32 +108,48 @@ it('requests above the queue limit of the upstream get an immediate 503, uncharg
   }
 });
 
-it('a client that leaves before the store has decided is logged with what it was charged', async () => {
-  const redis = await startRedisServer();
-  const admin = new Redis(redis.port);
-  onTestFinished(async () => {
-    admin.disconnect();
-    await redis.stop();
-  });
-  const { upstream, open } = await startHanging(false);
-  gateway = await startGateway({
-    upstream,
-    limits: PLENTY,
-    settings: { store: uniqueRedisStore(`redis://127.0.0.1:${redis.port}`), log: { level: 'info' } },
-  });
-  const logged = () => gateway.lines.filter((line) => line.includes('"msg":"request"'));
-  await expect.poll(() => gateway.metrics()).toMatch(/^weir_store_breaker_state\{.*\} 0$/m);
-  await admin.client('PAUSE', 3_000, 'ALL');
-  const client = await connectRaw(gateway.url);
-  client.on('error', () => {}).write(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`);
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  client.resetAndDestroy();
-  await expect.poll(() => logged().length, { timeout: 10_000 }).toBe(1);
-  // On a busy machine, the store is given up.
-  const outcome = expect.stringMatching(/^(admitted|uncounted)$/);
-  expect(JSON.parse(logged()[0] ?? '')).toMatchObject({ outcome, cost: 1, status: 0 });
-  expect(open.total).toBe(0);
-  // Only once.
-  await gateway.close();
-  expect(logged()).toHaveLength(1);
-});
+const VALIDATED = `PUT /v3/strict/th_a HTTP/1.1\r\n${HEAD}Idempotency-Key: k\r\nContent-Type: application/json\r\n`;
+
+it.each([
+  ['without a body', `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`],
+  ['whose body is to be validated', `${VALIDATED}Content-Length: 12\r\n\r\n{"name":"a"}`],
+  [
+    'whose body is to be validated, with Connection: close',
+    `${VALIDATED}Connection: close\r\nContent-Length: 12\r\n\r\n{"name":"a"}`,
+  ],
+  [
+    'whose body is to be validated, in chunks',
+    `${VALIDATED}Transfer-Encoding: chunked\r\n\r\nc\r\n{"name":"a"}\r\n0\r\n\r\n`,
+  ],
+])(
+  'a client that leaves before the store has decided is logged with what it was charged: a request %s',
+  async (_, bytes) => {
+    const redis = await startRedisServer();
+    const admin = new Redis(redis.port);
+    onTestFinished(async () => {
+      admin.disconnect();
+      await redis.stop();
+    });
+    const { upstream, open } = await startHanging(false);
+    gateway = await startGateway({
+      upstream,
+      limits: PLENTY,
+      settings: { store: uniqueRedisStore(`redis://127.0.0.1:${redis.port}`), log: { level: 'info' } },
+    });
+    const logged = () => gateway.lines.filter((line) => line.includes('"msg":"request"'));
+    await expect.poll(() => gateway.metrics()).toMatch(/^weir_store_breaker_state\{.*\} 0$/m);
+    await admin.client('PAUSE', 3_000, 'ALL');
+    const client = await connectRaw(gateway.url);
+    client.on('error', () => {}).write(bytes);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    client.resetAndDestroy();
+    await expect.poll(() => logged().length, { timeout: 10_000 }).toBe(1);
+    // On a busy machine, the store is given up.
+    const outcome = expect.stringMatching(/^(admitted|uncounted)$/);
+    expect(JSON.parse(logged()[0] ?? '')).toMatchObject({ outcome, cost: 1, status: 0 });
+    expect(open.total).toBe(0);
+    // Only once.
+    await gateway.close();
+    expect(logged()).toHaveLength(1);
+  },
+);

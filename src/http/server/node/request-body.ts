@@ -66,6 +66,7 @@ export class RequestBody extends Readable {
   };
 
   readonly #onGone = (): void => {
-    if (!this.#turn.request.complete) this.destroy(new Error('the client went away'));
+    // What had arrived of a complete request is gone as well, unless all of it was read.
+    if (!this.#turn.request.readableEnded) this.destroy(new Error('the client went away'));
   };
 }
