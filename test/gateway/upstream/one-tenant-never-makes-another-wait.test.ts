@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway } from '../../fixtures/gateway.ts';
+import { linesOf } from '../../fixtures/log-lines.ts';
 import { connectRaw } from '../../fixtures/raw.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
 
@@ -20,7 +21,11 @@ async function start(upstreamSettings: object, listen: object = {}) {
   const gateway = await startGateway({
     upstream,
     limits: { ...PLENTY, limits: { 'account-hour': { per: 'account', points: 100_000, window: '1h' } } },
-    settings: { upstream: { url: upstream.url, queueTimeoutMs: 60_000, ...upstreamSettings }, listen },
+    settings: {
+      upstream: { url: upstream.url, queueTimeoutMs: 60_000, ...upstreamSettings },
+      listen,
+      log: { level: 'info', access: true },
+    },
   });
   onTestFinished(() => gateway.close());
   const send = async (bytes: string, count: number) => {
@@ -79,6 +84,26 @@ it('clients that end their side leave the queue and the upstream at once', async
   await queued(0);
   await expect.poll(() => held.length).toBe(0);
 });
+
+it.each([
+  ['edge', SLOW],
+  ['node', SLOW.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')],
+])(
+  'a request whose client leaves the queue is logged with its wait, which is counted: read by %s',
+  async (reader, bytes) => {
+    const { gateway, held, send, queued } = await start({ connections: 1 });
+    await send(SLOW, 1);
+    await expect.poll(() => held.length).toBe(1);
+    const [waiting] = await send(bytes, 1);
+    await queued(1);
+    waiting?.resetAndDestroy();
+    await expect.poll(() => linesOf(gateway, 'request')).toHaveLength(1);
+    expect(linesOf(gateway, 'request')).toMatchObject([{ status: 0, queuedMs: expect.any(Number) }]);
+    const metrics = await gateway.metrics();
+    expect(metrics).toContain('weir_upstream_queue_seconds_count 1');
+    expect(metrics).toContain(`weir_requests_read_total{reader="${reader}"} 1`);
+  },
+);
 
 it('with halfClose: serve, a client that ends its side gets its response', async () => {
   const { held, send } = await start({ connections: 2 }, { halfClose: 'serve' });

@@ -191,10 +191,10 @@ export class EdgeExchange extends Exchange implements Turn {
 
   /** The response has been sent, or the connection is gone. */
   close(): void {
+    // First, because it completes what is logged of the request.
+    if (!this.isAnswered) this.taker?.onAbandoned();
     this.onClosed?.();
-    if (this.isAnswered) return;
-    this.taker?.onAbandoned();
-    if (!this.isComplete) this.#arriving?.destroy(new Error('the client went away'));
+    if (!this.isAnswered && !this.isComplete) this.#arriving?.destroy(new Error('the client went away'));
   }
 
   #sendHead(): void {

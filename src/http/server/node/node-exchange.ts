@@ -26,8 +26,9 @@ export class NodeExchange extends Exchange {
     const { response } = turn;
     response.on('drain', () => this.taker?.onDrain());
     response.on('close', () => {
-      this.onClosed?.();
+      // First, because it completes what is logged of the request.
       if (!response.writableFinished) this.taker?.onAbandoned();
+      this.onClosed?.();
     });
   }
 
