@@ -10,6 +10,12 @@ const MOST_WATCHED = 100_000;
 /** The clock of the store may be behind. */
 const LATE_MS = 2_000;
 
+/** How soon the store is asked again if it did not answer. */
+const AGAIN_MS = 5_000;
+
+/** The store knows for 90 s after a hold whether it was settled. An answer takes time, and the store's clock may be ahead. */
+const KNOWN_MS = 80_000;
+
 /** The end of a hold, for a store that is only asked whether it was settled. */
 const LONG_AGO_US = 1;
 
@@ -45,12 +51,13 @@ export function heldDecision(request: AskedRequest, id: string): HeldDecision | 
 
 /**
  * Counts what held decisions have cost in the end, once for each: the replica that settles one counts it, and the replica that has made one
- * counts its reservation if nobody has settled it until its end. If that replica stops before, nobody counts it: at that time it may still
- * be settled at another replica.
+ * counts its reservation if nobody has settled it until its end. If that replica stops before, or the store does not say in time whether it
+ * was settled, nobody counts it: another replica may have done so.
  */
 export class HeldDecisions {
   readonly #dependencies: GatewayDependencies;
   readonly #ends = new Map<string, NodeJS.Timeout>();
+  #isClosed = false;
 
   constructor(dependencies: GatewayDependencies) {
     this.#dependencies = dependencies;
@@ -59,8 +66,8 @@ export class HeldDecisions {
   /** Waits for the end of a decision of this replica. */
   begun(decision: HeldDecision): void {
     if (this.#ends.size >= MOST_WATCHED) return;
-    const end = setTimeout(() => void this.#end(decision), (decision.charge.heldMs ?? 0) + LATE_MS);
-    this.#ends.set(decision.id, end.unref());
+    const heldMs = decision.charge.heldMs ?? 0;
+    this.#endIn(heldMs + LATE_MS, decision, performance.now() + heldMs + KNOWN_MS);
   }
 
   /** Counts what a decision has cost, which this replica has settled. */
@@ -70,11 +77,18 @@ export class HeldDecisions {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const end of this.#ends.values()) clearTimeout(end);
     this.#ends.clear();
   }
 
-  async #end(decision: HeldDecision): Promise<void> {
+  #endIn(ms: number, decision: HeldDecision, knownUntilMs: number): void {
+    const end = setTimeout(() => void this.#end(decision, knownUntilMs), ms);
+    this.#ends.set(decision.id, end.unref());
+  }
+
+  /** @param knownUntilMs until then the store knows whether another replica has settled it */
+  async #end(decision: HeldDecision, knownUntilMs: number): Promise<void> {
     this.#forget(decision);
     const { charge, chargedAtUs, id } = decision;
     const { cost } = charge;
@@ -88,8 +102,10 @@ export class HeldDecisions {
       refundsRequests: false,
       endsAtUs: LONG_AGO_US,
     };
-    const { outcome } = await this.#dependencies.store.settle(settlement);
-    if (outcome !== 'already') this.#count(decision, cost, 'ended');
+    const settled = await this.#dependencies.store.settle(settlement);
+    if (settled.outcome === 'already' || performance.now() > knownUntilMs) return;
+    if (settled.outcome !== 'dropped' || settled.reason === 'invalid') this.#count(decision, cost, 'ended');
+    else if (!this.#isClosed && settled.reason !== 'closed') this.#endIn(AGAIN_MS, decision, knownUntilMs);
   }
 
   #forget({ id }: HeldDecision): void {
