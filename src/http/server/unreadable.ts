@@ -57,7 +57,7 @@ function isPastLast(connection: ClientConnection | undefined): boolean {
 
 /** An error within a request's body is the response to that request, unless it already has one. */
 export function breakTurn(connection: ClientConnection, turn: Turn, refusal: Refusal): void {
-  if (turn.isAnswered) connection.linger();
+  if (turn.isAnswered) connection.closeNow();
   else if (turn.isComplete) turn.makeLast();
   else if (!turn.hasBegun) turn.breakOff(refusal);
   else if (turn.isEnded) turn.makeLast();

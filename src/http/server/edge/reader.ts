@@ -202,7 +202,8 @@ export class EdgeReader implements Reader {
   onAnswered(isLast: boolean): void {
     this.#exchange?.close();
     if (this.#connection.isClosing) this.#connection.linger();
-    else if (isLast && this.#exchange?.isComplete === false) this.#connection.closeNow();
+    else if (isLast && (this.#hasReadAhead || this.#exchange?.isComplete === false))
+      this.#connection.closeNow();
     else if (isLast || this.#hasClientEnded) this.#socket.destroySoon();
     // The rest of the body may be dropped, or on its way to the upstream.
     if (this.#exchange?.isComplete !== false) this.#goOn();

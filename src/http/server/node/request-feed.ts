@@ -97,8 +97,8 @@ class RequestFeed implements Reader {
     this.#socket.on('data', this.#onData);
     const closeAtOnce = this.#socket.destroySoon.bind(this.#socket);
     onLastResponseSent(this.#socket, () => {
-      // What is left of a body still arrives.
-      if (this.#turn?.isComplete === false) connection.closeNow();
+      // What is left of a body still arrives, or another request has.
+      if (this.#hasReadAhead || this.#turn?.isComplete === false) connection.closeNow();
       else closeAtOnce();
     });
   }

@@ -156,3 +156,50 @@ describe('the rest of a short upload', () => {
     expect((await answer).statuses).toHaveLength(1);
   });
 });
+
+it.each(['edge', 'node'] as const)(
+  'a last response in front of a request that was sent early is not reset: %s',
+  async (reader) => {
+    const asked: Exchange[] = [];
+    const server = await start((exchange) => void asked.push(exchange), reader);
+    const { client, socket } = await open(server);
+    client.allowHalfOpen = true;
+    const answer = untilClosed(client);
+    client.write(GET + GET);
+    await expect.poll(() => asked.length).toBe(1);
+    asked[0]?.endKeepAlive();
+    if (asked[0] !== undefined) end(asked[0], 5);
+    await once(client, 'end');
+    expect(socket.destroyed).toBe(false);
+    client.end();
+    expect((await answer).statuses).toEqual([200]);
+    expect(asked).toHaveLength(1);
+  },
+);
+
+it.each(['edge', 'node'] as const)(
+  'a request behind an upload that took too long is not served: %s',
+  async (reader) => {
+    let served = 0;
+    const server = await start(
+      (exchange) => {
+        served++;
+        exchange.answer(401, FieldLines.of(['Content-Length', '0']), { text: '', encoding: 'latin1' });
+      },
+      reader,
+      { requestTimeoutMs: 400 },
+    );
+    const { client, socket } = await open(server);
+    client.allowHalfOpen = true;
+    const answer = untilClosed(client);
+    client.write(
+      `${GET.replace('GET', 'POST').replace('\r\n\r\n', '\r\nContent-Length: 40000\r\n\r\n')}half`,
+    );
+    await once(client, 'end');
+    client.write(`${'x'.repeat(39_996)}${GET}`);
+    await once(socket, 'close');
+    expect(served).toBe(1);
+    client.destroy();
+    expect((await answer).statuses).toEqual([401]);
+  },
+);
