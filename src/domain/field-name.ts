@@ -14,6 +14,19 @@ export interface NamedFields extends Fields {
   };
 }
 
+/** V8 copies shorter texts, and only refers to the text that longer ones are cut from. */
+const SHORTEST_CUT = 13;
+
+/**
+ * A text that was cut from a head, in memory of its own. Kept without it, a text keeps the whole head, which has a token. Not
+ * for texts beyond Latin-1, which no head has: they are returned as they are.
+ */
+export function ownCopy(text: string): string {
+  if (text.length < SHORTEST_CUT) return text;
+  const copy = Buffer.from(text, 'latin1').toString('latin1');
+  return copy === text ? copy : text;
+}
+
 /**
  * A header field's name as CGI and WSGI servers compare it: in lower case, with `-` for every character that is not a letter or
  * digit. Most servers fold `_` only; lighttpd and old versions of Apache fold all.

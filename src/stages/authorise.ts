@@ -1,5 +1,6 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Caller, Principal } from '../domain/caller.ts';
+import { ownCopy } from '../domain/field-name.ts';
 import type { Access } from '../domain/operation.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { Directory, FoundAccount } from '../identity/identity-source.ts';
@@ -35,7 +36,7 @@ export function authorise(
 ): Awaitable<Caller | Refusal> {
   const isPersonOnly = access === 'person';
   if (isPersonOnly && principal.type !== 'Person') return PERSON_ONLY;
-  const account = named ?? principal.account;
+  const account = targetOf(principal, named, last);
   if (account === undefined) return NO_ACCOUNT;
   if (principal.account !== undefined && account !== principal.account && !principal.actsFor.has(account)) {
     return FOREIGN_ACCOUNT;
@@ -50,6 +51,12 @@ export function authorise(
     if (!(caller instanceof Refusal)) last?.keepCaller(caller, known);
     return caller;
   });
+}
+
+/** The id of the target Account, as a text that can be kept: usage, limits and connections remember it. */
+function targetOf(principal: Principal, named: string | undefined, last: LastPayer | undefined) {
+  if (named === undefined || named === principal.account) return principal.account;
+  return last?.accountNamed(named) ?? ownCopy(named);
 }
 
 /** A Person-only operation for another Account is counted where the Person's own Account is. */

@@ -36,6 +36,11 @@ export class LastPayer {
     return isSame ? last : undefined;
   }
 
+  /** The id of its Account, if it is this one. */
+  accountNamed(id: string): string | undefined {
+    return this.#caller?.account === id ? this.#caller.account : undefined;
+  }
+
   keepCaller(caller: Caller, found: FoundAccount): void {
     this.#caller = caller;
     this.#found = found;

@@ -1,4 +1,5 @@
 import { type Static, Type } from 'typebox';
+import { ownCopy } from '../../domain/field-name.ts';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
 import { amount, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
 import { costAtAdmission, type RequestContext } from '../../stages/request-context.ts';
@@ -91,7 +92,7 @@ export class Refusals {
       cost: costAtAdmission(context),
       bucket: charged?.outcome === 'denied' ? charged.bucket : null,
       retryAfterSeconds: Number(refusal.headers?.['Retry-After'] ?? Number.NaN) || null,
-      requestId,
+      requestId: ownCopy(requestId),
     });
   }
 

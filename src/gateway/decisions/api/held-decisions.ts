@@ -1,4 +1,5 @@
 import type { Payer } from '../../../domain/caller.ts';
+import { ownCopy } from '../../../domain/field-name.ts';
 import type { Operation } from '../../../stages/request-context.ts';
 import { type Charge, countedPart } from '../../../store/store.ts';
 import type { GatewayDependencies } from '../../dependencies.ts';
@@ -37,7 +38,7 @@ export interface HeldDecision {
 
 /** A decision that is to be held; undefined if it was not charged. */
 export function heldDecision(request: AskedRequest, id: string): HeldDecision | undefined {
-  const { requestId, caller, publicClient, operation, asked, decision, source } = request;
+  const { caller, publicClient, operation, asked, decision, source } = request;
   const payer = caller ?? publicClient;
   if (source.heldMs === undefined || asked === undefined || operation === undefined) return undefined;
   if (payer === undefined || decision?.outcome !== 'admitted') return undefined;
@@ -46,6 +47,7 @@ export function heldDecision(request: AskedRequest, id: string): HeldDecision | 
   // A settlement is known by the key of a bucket.
   const charge = counted.buckets.length === 0 ? asked : counted;
   const { askedLimits } = source;
+  const requestId = ownCopy(request.requestId);
   return { id, requestId, payer, operation, charge, chargedAtUs, decidedMs: Date.now(), askedLimits };
 }
 

@@ -1,3 +1,5 @@
+import { ownCopy } from '../../../domain/field-name.ts';
+
 /** More addresses than most replicas see at a time. */
 const MAX_ADDRESSES = 1_000;
 /** No address is longer; a short list of them is remembered as well. */
@@ -30,6 +32,6 @@ export class AddressMemo<T> {
       this.#older = this.#recent;
       this.#recent = new Map();
     }
-    this.#recent.set(address, result);
+    this.#recent.set(ownCopy(address), result);
   }
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { BlockList, isIP } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import type { Fields } from '../../../domain/field-name.ts';
+import { type Fields, ownCopy } from '../../../domain/field-name.ts';
 import { addressIn, canonicalAddress, networkOf } from '../../../domain/network.ts';
 import { LastDigest } from '../../../domain/token-digest.ts';
 import type { FieldLines } from '../head/field-lines.ts';
@@ -66,7 +66,7 @@ export class TrustedProxies {
       // `lastIndexOf` takes a negative place for the first one.
       const comma = end === 0 ? -1 : forwarded.lastIndexOf(',', end - 1);
       const address = addressIn(forwarded.slice(comma + 1, end)) ?? '';
-      if (!this.#includes(address)) return address;
+      if (!this.#includes(address)) return ownCopy(address);
       end = comma;
     }
     return '';
