@@ -1,7 +1,7 @@
 import { type Awaitable, isLate } from '../domain/awaitable.ts';
 import type { Principal } from '../domain/caller.ts';
 import { digestOf, presentedDigest } from '../domain/token-digest.ts';
-import type { Revocations, RevokedToken } from '../facts/revocations.ts';
+import type { Revocations } from '../facts/revocations.ts';
 import { type IdentityObserver, outcomeOf, type SourceName } from './identity-observer.ts';
 import type { Authentication, Client, IdentitySource, TokenFault } from './identity-source.ts';
 import { type LoadedKey, LookupCache } from './lookup-cache.ts';
@@ -40,8 +40,10 @@ interface CachedTokensOptions {
   readonly maxTokens: number;
   readonly revocations: Revocations;
   readonly observer: IdentityObserver;
-  /** Unix time. */
+  /** Unix time, by which tokens expire. */
   readonly nowMs?: () => number;
+  /** The clock by which results get old. */
+  readonly monotonicMs?: () => number;
 }
 
 /** A token to verify, and the client that sent it. */
@@ -54,6 +56,8 @@ interface PresentedToken {
 interface VerifiedToken {
   readonly principal: Principal;
   readonly confirmedAtMs: number;
+  /** Unix time; infinite if unknown. */
+  readonly expiresAtMs: number;
   /** The digests of all its forms. The first is of the form that was presented. */
   readonly digests: readonly [string, ...string[]];
   /** Whether its principal was revoked already when it was verified: to verify it again at once would give the same. */
@@ -78,7 +82,7 @@ export class CachedTokens implements IdentitySource {
     this.#cache = new LookupCache(
       options.maxTokens,
       (presented: PresentedToken, digest) => this.#load(presented, digest),
-      this.#nowMs,
+      options.monotonicMs,
     );
   }
 
@@ -99,14 +103,16 @@ export class CachedTokens implements IdentitySource {
   ): Authentication {
     const { observer, source, revocations } = this.#options;
     let answer: Authentication;
-    if (typeof found === 'object') answer = this.#unlessRevoked(found);
+    if (typeof found === 'object') answer = this.#unlessEnded(found);
     else answer = found === 'unavailable' ? found : (revocations.refuse([digest]) ?? found);
     observer.identified(source, outcomeOf(answer), isCached);
     return answer;
   }
 
-  #unlessRevoked({ digests, principal, confirmedAtMs }: VerifiedToken): Principal | RevokedToken {
-    return this.#options.revocations.refuse(digests, principal.id, confirmedAtMs) ?? principal;
+  #unlessEnded({ digests, principal, confirmedAtMs, expiresAtMs }: VerifiedToken): Authentication {
+    const revoked = this.#options.revocations.refuse(digests, principal.id, confirmedAtMs);
+    // The clock may have been set forward since the token was verified.
+    return revoked ?? (expiresAtMs <= this.#nowMs() ? 'expired' : principal);
   }
 
   /** Whether the principal was revoked after the token had been signed or confirmed, and verified. */
@@ -118,25 +124,26 @@ export class CachedTokens implements IdentitySource {
     { token, client }: PresentedToken,
     digest: string,
   ): Promise<LoadedKey<VerifiedToken, TokenFault>> {
-    if (!TOKEN.test(token)) return { miss: 'malformed', freshUntilMs: 0 };
+    if (!TOKEN.test(token)) return { miss: 'malformed', freshForMs: 0 };
     const { verifier, revocations, refusedMs, freshMs, outageMs } = this.#options;
     const verified = await verifier.verify(token, client?.clientNetwork ?? '');
-    const nowMs = this.#nowMs();
     if (verified.outcome === 'unavailable') return 'unavailable';
     if (verified.outcome === 'invalid') {
-      return { miss: verified.fault, freshUntilMs: verified.isFinal ? nowMs + refusedMs : 0 };
+      return { miss: verified.fault, freshForMs: verified.isFinal ? refusedMs : 0 };
     }
     const { principal, confirmedAtMs, expiresAtMs = Number.POSITIVE_INFINITY } = verified;
-    if (expiresAtMs <= nowMs) return { miss: 'expired', freshUntilMs: nowMs + refusedMs };
+    const leftMs = expiresAtMs - this.#nowMs();
+    if (leftMs <= 0) return { miss: 'expired', freshForMs: refusedMs };
     const twin = verifier.twinOf?.(token);
     const wasRevoked = revocations.ofPrincipal(principal.id, confirmedAtMs) !== undefined;
     const value: VerifiedToken = {
       principal,
       confirmedAtMs,
+      expiresAtMs,
       digests: twin === undefined ? [digest] : [digest, digestOf(twin)],
       wasRevoked,
     };
-    const freshUntilMs = Math.min(expiresAtMs, nowMs + (wasRevoked ? refusedMs : freshMs));
-    return { value, freshUntilMs, usableUntilMs: Math.min(expiresAtMs, freshUntilMs + outageMs) };
+    const freshForMs = Math.min(leftMs, wasRevoked ? refusedMs : freshMs);
+    return { value, freshForMs, usableForMs: Math.min(leftMs, freshForMs + outageMs) };
   }
 }

@@ -1,16 +1,16 @@
 import { LRUCache } from 'lru-cache';
 import type { Awaitable } from '../domain/awaitable.ts';
 
-/** The result of loading a key, and how long to cache it. Times are Unix time. */
+/** The result of loading a key, and for how long to cache it, from the end of the load on. */
 export type LoadedKey<T, M = undefined> =
   | {
       readonly value: T;
-      /** Until then it is not loaded again. */
-      readonly freshUntilMs: number;
-      /** Until then it is used while loading is unavailable. At least `freshUntilMs`. */
-      readonly usableUntilMs: number;
+      /** During this time it is not loaded again. */
+      readonly freshForMs: number;
+      /** During this time it is used while loading is unavailable. At least `freshForMs`. */
+      readonly usableForMs: number;
     }
-  | { readonly miss: M; readonly freshUntilMs: number }
+  | { readonly miss: M; readonly freshForMs: number }
   | 'unavailable';
 
 /** What a lookup answers. */
@@ -34,11 +34,12 @@ export class LookupCache<T extends object, I, M = undefined> {
   /**
    * @param maxKeys maximum number of cached values, and of cached misses. Evicts the least recently used value or miss.
    * @param load loads the value for `input`; must not reject
+   * @param nowMs a clock that is never set: what is cached would stay for hours if it were set back by hours
    */
   constructor(
     maxKeys: number,
     load: (input: I, key: string) => Promise<LoadedKey<T, M>>,
-    nowMs: () => number = Date.now,
+    nowMs: () => number = () => performance.now(),
   ) {
     this.#load = load;
     this.#nowMs = nowMs;
@@ -55,7 +56,7 @@ export class LookupCache<T extends object, I, M = undefined> {
       fetchMethod: async (key, _expired, { context, options }) => {
         const loaded = await this.#load(context.input, key);
         const isMiss = loaded !== 'unavailable' && 'miss' in loaded;
-        options.ttl = this.#ttlUntil(isMiss ? loaded.freshUntilMs : 0);
+        options.ttl = ttlOf(isMiss ? loaded.freshForMs : 0);
         return { answer: this.#keep(key, loaded) };
       },
     });
@@ -94,13 +95,14 @@ export class LookupCache<T extends object, I, M = undefined> {
       this.#known.delete(key);
       return loaded.miss;
     }
-    this.#known.set(key, loaded, { ttl: this.#ttlUntil(loaded.freshUntilMs) });
-    return loaded.value;
+    const { value, freshForMs, usableForMs } = loaded;
+    const usableUntilMs = this.#nowMs() + usableForMs;
+    this.#known.set(key, { value, usableUntilMs }, { ttl: ttlOf(freshForMs) });
+    return value;
   }
+}
 
-  /** An entry is stale once it is older than its `ttl`, so a negative one is stale at once. Zero would never expire. */
-  #ttlUntil(untilMs: number): number {
-    const ttl = untilMs - this.#nowMs() - 1;
-    return ttl > 0 ? ttl : -1;
-  }
+/** An entry is stale once it is older than its `ttl`, so a negative one is stale at once. Zero would never expire. */
+function ttlOf(freshForMs: number): number {
+  return freshForMs > 1 ? freshForMs - 1 : -1;
 }

@@ -54,8 +54,7 @@ export class HttpDirectory implements Directory {
     });
     if (answer === 'unavailable') return 'unavailable';
     const { freshMs, refusedMs, outageMs } = this.#options;
-    const nowMs = Date.now();
-    if (answer.status === 404) return { miss: undefined, freshUntilMs: nowMs + refusedMs };
+    if (answer.status === 404) return { miss: undefined, freshForMs: refusedMs };
     const { organization, organizationLimit, plan, periodStartsOn } = answer.body as AccountAnswer;
     const value = {
       ...(typeof organization === 'string' ? { organization } : {}),
@@ -63,7 +62,7 @@ export class HttpDirectory implements Directory {
       ...planIn(plan),
       ...startIn(periodStartsOn),
     };
-    return { value, freshUntilMs: nowMs + freshMs, usableUntilMs: nowMs + freshMs + outageMs };
+    return { value, freshForMs: freshMs, usableForMs: freshMs + outageMs };
   }
 }
 
