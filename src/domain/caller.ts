@@ -22,8 +22,19 @@ interface Claimant {
   readonly periodStartsOn?: number;
   /** The Accounts in the token's claims, for a directory of claims. */
   readonly claimedAccounts?: ReadonlyMap<string, Account>;
-  /** Its own Account, or undefined for a service of an Organization, where its key belongs to another Account. */
-  readonly home?: { readonly account: string | undefined; readonly periodStartsOn?: undefined };
+  /** Where its key belongs to another Account. */
+  readonly home?: Home;
+}
+
+/** What a principal has of its own, whatever Account its key belongs to. */
+interface Home {
+  /** Undefined for a service of an Organization. */
+  readonly account: string | undefined;
+  /** What the key says is of the key's Account. */
+  readonly plan?: undefined;
+  readonly periodStartsOn?: undefined;
+  /** Whether it stands for what a log does not say. It decides nothing but months, because the principal may belong to an Organization. */
+  readonly isGuess?: true;
 }
 
 /** A Person, or a ServiceAccount owned by an Account. */

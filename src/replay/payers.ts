@@ -40,7 +40,7 @@ export class PayerBook {
   /** The first hash tag of each Person, where the gateway counts it: its own Account's, which a log does not name. */
   readonly #tagsOfPersons = new Map<string, string>();
   /** The first Account of each principal. A log does not name its own. */
-  readonly #homes = new Map<string, { readonly account: string }>();
+  readonly #homes = new Map<string, { readonly account: string; readonly isGuess: true }>();
   readonly #payers: Readonly<
     Record<
       Access,
@@ -157,8 +157,8 @@ export class PayerBook {
   }
 
   /** One for each principal, because its months do not depend on the Account that it acts for. */
-  #homeOf(id: string, account: string): { readonly account: string } {
-    const known = this.#homes.get(id) ?? { account };
+  #homeOf(id: string, account: string) {
+    const known = this.#homes.get(id) ?? { account, isGuess: true };
     this.#homes.set(id, known);
     return known;
   }

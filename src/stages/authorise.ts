@@ -42,7 +42,7 @@ export function authorise(
     return FOREIGN_ACCOUNT;
   }
   const found = directory.find(account, principal);
-  const home = isPersonOnly ? (principal.account ?? account) : account;
+  const home = isPersonOnly ? ownAccountOf(principal, account) : account;
   if (home !== account) return authoriseFromHome(directory, principal, account, found, home);
   return andThen(found, (known) => {
     const same = last?.callerOf(principal, account, known);
@@ -57,6 +57,11 @@ export function authorise(
 function targetOf(principal: Principal, named: string | undefined, last: LastPayer | undefined) {
   if (named === undefined || named === principal.account) return principal.account;
   return last?.accountNamed(named) ?? ownCopy(named);
+}
+
+/** A Person's own Account, whatever Account its key belongs to. */
+function ownAccountOf({ home, account }: Principal, target: string): string {
+  return home?.account ?? account ?? target;
 }
 
 /** A Person-only operation for another Account is counted where the Person's own Account is. */

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createHash } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import {
@@ -52,6 +53,8 @@ async function untilShown(started: TestGateway, owner: string, plan: string | nu
 }
 
 const DEFAULT = 20;
+
+const digestOf = (key: string) => createHash('sha256').update(key).digest('hex');
 
 describe.each([
   ['jwt', async (claims: Claims) => issuer.sign({ account: null, ...claims })],
@@ -132,6 +135,42 @@ it('by the record of an API key', async () => {
   } finally {
     await owners.close();
   }
+});
+
+it("by the record of an API key, but not for the key's principal if it belongs to another Account", async () => {
+  const owners = await startUpstream((request, response) => {
+    const account = request.url === `/${digestOf('wk_0123456789abcdef')}` ? 'acct_2' : undefined;
+    response.setHeader('Content-Type', 'application/json');
+    response.end(JSON.stringify({ principal: 'person_1', account, plan: account && 'pro' }));
+  });
+  onTestFinished(() => owners.close());
+  const identity = { kind: 'api-keys', file: 'identities.yaml', url: `${owners.url}/{digest}` };
+  const limits = { key: { per: 'principal', points: 50, window: '1m' } };
+  const plans = {
+    pro: { 'account-read': 1_000, key: 500 },
+    gold: { 'account-read': 9_000, key: 900 },
+  };
+  const limitsOf = async (assigned: object) => {
+    await gateway?.close();
+    const started = await start({ identity }, { limits, plans, ...assigned });
+    const answers = [
+      await started.send('GET', '/any', { token: 'wk_0123456789abcdef' }),
+      await started.send('GET', '/any', { token: 'wk_fedcba9876543210', account: 'acct_2' }),
+    ];
+    return answers.map((answer) => {
+      const policy = answer.headers.get('RateLimit-Policy') ?? '';
+      return [...policy.matchAll(/"(account-read|key)";q=(\d+)/g)].map(([, , limit]) => Number(limit));
+    });
+  };
+  // Of the key that belongs to acct_2, and of the one that names it.
+  expect(await limitsOf({})).toEqual([
+    [1_000, 50],
+    [DEFAULT, 50],
+  ]);
+  expect(await limitsOf({ accounts: { acct_1: { plan: 'gold' } } })).toEqual([
+    [1_000, 900],
+    [DEFAULT, 900],
+  ]);
 });
 
 describe('and usage shows it', () => {

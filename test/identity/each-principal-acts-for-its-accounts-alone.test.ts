@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLENTY } from '../fixtures/configuration.ts';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import {
   type Claims,
   introspectionSettings,
@@ -183,11 +183,13 @@ describe('an API key', () => {
   afterAll(() => Promise.all([gateway.close(), issuer.close()]));
 
   let keys = 0;
-  const statusOf = async (owner: object) => {
+  const keyOf = (owner: object) => {
     const token = `wk_0123456789abcdef${keys++}`;
     issuer.keyOwners.set(createHash('sha256').update(token).digest('hex'), owner);
-    return (await gateway.send('GET', '/v3/things', { token })).status;
+    return token;
   };
+  const statusOf = async (owner: object) =>
+    (await gateway.send('GET', '/v3/things', { token: keyOf(owner) })).status;
 
   it.each([
     ['person_1', ['acct_1', 'acct_2', 'acct_5'], ['acct_3', 'acct_4', 'acct_9']],
@@ -197,6 +199,23 @@ describe('an API key', () => {
     for (const account of allowed) expect(await statusOf({ principal, account }), account).toBe(200);
     for (const account of foreign) expect(await statusOf({ principal, account }), account).toBe(401);
     expect(gateway.upstream.seen.map(({ headers }) => headers['x-account-id'])).toEqual(allowed);
+    gateway.upstream.seen.length = 0;
+  });
+
+  it('of a Person spends from the one bucket of the Person, whatever Account it belongs to', async () => {
+    const accounts = ['acct_1', 'acct_2', 'acct_5', 'acct_5'];
+    const tokens = [...accounts.map((account) => keyOf({ principal: 'person_1', account })), 'person'];
+    const remaining: unknown[] = [];
+    for (const token of tokens) {
+      const answer = await gateway.send('GET', '/v3/mfa-factors', { token });
+      expect(answer.status).toBe(200);
+      remaining.push(remainingOf(answer)?.['account-read']);
+    }
+    expect(remaining).toEqual([999_999, 999_998, 999_997, 999_996, 999_995]);
+    expect(gateway.upstream.seen.map(({ headers }) => headers['x-account-id'])).toEqual([
+      ...accounts,
+      'acct_1',
+    ]);
     gateway.upstream.seen.length = 0;
   });
 

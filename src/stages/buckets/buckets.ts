@@ -27,7 +27,14 @@ import {
   type RowSet,
   RowSets,
 } from './payer-bucket.ts';
-import { monthsOfPrincipal, type OwnerPlan, type PrincipalMonths, planOfOwner, plansOf } from './plans.ts';
+import {
+  homeOf,
+  monthsOfPrincipal,
+  type OwnerPlan,
+  type PrincipalMonths,
+  planOfOwner,
+  plansOf,
+} from './plans.ts';
 import {
   onlyThose,
   policyText,
@@ -310,7 +317,7 @@ function cacheKeyOf(payer: Payer, { access, isPerPrincipal }: RowSet): string {
   if (payer.address !== undefined) return payer.address;
   const { hashTag, principal, account, hasOrganizationLimit, periodStartsOn } = payer;
   const plan = periodStartsOn === undefined ? (payer.plan ?? '') : `${payer.plan ?? ''}\n${periodStartsOn}`;
-  const person = `${principal.type}\n${hashTag}\n${principal.id}\n${principal.plan ?? ''}`;
+  const person = `${principal.type}\n${hashTag}\n${principal.id}\n${homeOf(principal).plan ?? ''}`;
   if (access === 'person')
     return isPerPrincipal
       ? `person\n${person}\n${account}\n${plan}${ownMonthsOf(principal, account)}`

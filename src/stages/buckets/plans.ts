@@ -27,7 +27,8 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
   const ofOrganization = assignedPlan(limits, 'organizations', organization, nowMs);
   const ofAccount = assignedPlan(limits, 'accounts', id, nowMs) ?? ofOrganization;
   const account = ofAccount ?? named(limits, plan);
-  const own = isOwn(principal, id) ? account : ownPlan(limits, principal, nowMs);
+  const home = principal && homeOf(principal);
+  const own = isOwn(home, id) ? account : ownPlan(limits, home, nowMs);
   const assigned = [ofOrganization, ofAccount, own];
   return {
     account,
@@ -89,12 +90,27 @@ function named({ plans }: Limits, name: string | undefined): AssignedPlan | unde
   return name !== undefined && plans.has(name) ? { name } : undefined;
 }
 
-/** Whether a principal acts for its own Account, or for one of its own Organization. */
-export function isOwn(principal: Payer['principal'], account: Payer['account']): boolean {
-  return principal?.account === undefined || principal.account === account;
+/** What a principal has of its own. */
+interface Owning {
+  readonly account?: string | undefined;
+  readonly plan?: string | undefined;
+}
+
+/** What a principal has of its own, also where its key belongs to another Account and names the plan of that one. */
+export function homeOf(principal: Principal): Owning {
+  const { home } = principal;
+  return home === undefined || home.isGuess === true ? principal : home;
+}
+
+/**
+ * Whether an Account belongs to the owner of a token or key, so that what the token says is of this Account: the principal's own one, or
+ * one of its own Organization, or the one that the key belongs to.
+ */
+export function isOwn(owner: Owning | undefined, account: Payer['account']): boolean {
+  return owner?.account === undefined || owner.account === account;
 }
 
 /** The plan of a principal that acts for a foreign Account. */
-function ownPlan(limits: Limits, principal: Payer['principal'], nowMs: number): AssignedPlan | undefined {
-  return assignedPlan(limits, 'accounts', principal?.account, nowMs) ?? named(limits, principal?.plan);
+function ownPlan(limits: Limits, home: Owning | undefined, nowMs: number): AssignedPlan | undefined {
+  return assignedPlan(limits, 'accounts', home?.account, nowMs) ?? named(limits, home?.plan);
 }

@@ -3,7 +3,7 @@ import type { Limits } from '../../domain/limits/limits.ts';
 import { isConcurrent } from '../../store/store.ts';
 import type { PayerBuckets } from './buckets.ts';
 import { bucketLike, isValid, type RowSet } from './payer-bucket.ts';
-import { isOwn } from './plans.ts';
+import { homeOf, isOwn } from './plans.ts';
 
 /** Templates of each row set. Tokens may name as many plans as they like. */
 const MOST_TEMPLATES = 256;
@@ -107,7 +107,8 @@ function isKey(overrides: ReadonlyMap<string, unknown>, id: string | undefined):
 function kindOf(caller: Caller): string {
   const { principal, hasOrganizationLimit, plan, periodStartsOn } = caller;
   const scopes = SCOPES_THAT_APPLY[(hasOrganizationLimit ? 1 : 0) + (principal.type === 'Person' ? 2 : 0)];
-  const own = isOwn(principal, caller.account) ? plan : principal.plan;
+  const home = homeOf(principal);
+  const own = isOwn(home, caller.account) ? plan : home.plan;
   const ownStart = (principal.home ?? principal).periodStartsOn;
   const start = periodStartsOn ?? ownStart;
   if (plan === undefined && own === undefined && start === undefined) return scopes ?? '';
