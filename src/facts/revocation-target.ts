@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Identities } from '../config/files/identities/parse-identities.ts';
 import { suggestionOf } from '../config/reader/value-messages.ts';
+import { identitySections } from '../config/settings/credentials.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { ID_FORMAT, isId } from '../domain/caller.ts';
 import { digestOfHex } from '../domain/token-digest.ts';
@@ -90,9 +91,8 @@ export function noteOnTarget(
 }
 
 /** The provider by which targets are judged: one whose principals are not in a file, if there is one. */
-export function judgingIdentity({ identity, credentials }: Settings): Settings['identity'] {
-  const all = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
-  return all.find((one) => !('file' in one)) ?? identity;
+export function judgingIdentity(settings: Settings): Settings['identity'] {
+  return identitySections(settings).find((one) => !('file' in one)) ?? settings.identity;
 }
 
 /** The note for a principal when there is no list of principals to check it against. Undefined for a token. */

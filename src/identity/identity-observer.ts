@@ -72,8 +72,8 @@ export interface IdentityObserver {
   identified(source: SourceName, outcome: IdentityOutcome, cached: boolean): void;
   /** A provider was called over the network. */
   providerCalled(provider: ProviderName, outcome: ProviderOutcome, durationMs: number): void;
-  /** The keys were fetched at this Unix time. */
-  keysFetched(atMs: number): void;
+  /** The keys of an issuer were fetched for the first time. Shows how old the last ones are, which is read at each scrape. */
+  showKeysAge(ageSeconds: () => number): void;
   /** A revocation was applied. */
   revoked(): void;
   /** Whether this replica receives revocations. */
@@ -84,7 +84,7 @@ export interface IdentityObserver {
 export const silentIdentityObserver: IdentityObserver = {
   identified() {},
   providerCalled() {},
-  keysFetched() {},
+  showKeysAge() {},
   revoked() {},
   revocationsSubscribed() {},
 };

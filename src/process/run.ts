@@ -1,6 +1,7 @@
 /** Puts a configured gateway together and opens its ports: what `start` and `demo` share. */
 import { setTimeout } from 'node:timers/promises';
 import { askStore } from '../admin/fleet/store-health.ts';
+import { identitySections } from '../config/settings/credentials.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { withinMs } from '../domain/awaitable.ts';
 import { hostInUrl } from '../domain/network.ts';
@@ -58,7 +59,7 @@ export interface RunningGateway {
 export async function runGateway(configuration: Configuration, given?: Log): Promise<RunningGateway> {
   const { settings, limits } = configuration;
   const { log, lines } = given ?? openLog(settings.log.level, undefined, settings.log.fields);
-  const metrics = createMetrics(settings.identity);
+  const metrics = createMetrics(identitySections(settings));
   const storeObserver = observeStore(metrics, log);
   const journal = await runJournal(settings, metrics, log);
   const store = journal.recording(openStore(settings.store, storeObserver, journal.marks));

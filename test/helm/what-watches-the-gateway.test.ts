@@ -101,8 +101,8 @@ describeChart('the metrics', () => {
 /** Also those that only some settings show, each with a value. */
 async function everyMetric(): Promise<string> {
   const identity: Settings['identity'] = { kind: 'static', file: 'identities.yaml' };
-  const metrics = createMetrics(identity);
-  metrics.keysFetched(0);
+  const metrics = createMetrics([identity]);
+  metrics.showKeysAge(() => 0);
   metrics.revocationsSubscribed(true);
   metrics.showLiveLimits(
     () => 1,

@@ -2,6 +2,7 @@ import { raisedLimit } from '../../admin/facts/raised-limits.ts';
 import { costliestByRow } from '../../config/checks/costs.ts';
 import { findWarnings } from '../../config/checks/warnings.ts';
 import type { Problem } from '../../config/problem.ts';
+import { identitySections } from '../../config/settings/credentials.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import { furtherRows, isRecorded } from '../../domain/limits/rows.ts';
@@ -81,7 +82,7 @@ async function tryConnections(
   { listen, store, journal, upstream, identity, credentials }: Settings,
   longestSeconds: number,
 ): Promise<void> {
-  const providers = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
+  const providers = identitySections({ identity, credentials });
   const trials = [
     tryStore(store, longestSeconds),
     ...(journal.url === undefined ? [] : [tryJournal(journal.url, store.keyPrefix)]),

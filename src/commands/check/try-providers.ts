@@ -29,7 +29,7 @@ async function tryKeys(settings: IdentityOf<'jwt'>, url: string): Promise<Connec
   const name = `keys ${withoutQuery(url)}`;
   const seen = watch();
   let isFetched = false;
-  const observer = { ...silentIdentityObserver, keysFetched: () => (isFetched = true) };
+  const observer = { ...silentIdentityObserver, showKeysAge: () => (isFetched = true) };
   const { timeoutMs } = settings;
   await new RemoteKeys({ ...seen.reporting, observer, url, timeoutMs, cooldownMs: 0 }).warmUp();
   return isFetched

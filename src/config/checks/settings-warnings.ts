@@ -5,6 +5,7 @@ import type { Environment } from '../reader/environment.ts';
 import { readText } from '../reader/read-text.ts';
 import { isMapping } from '../reader/schema-node.ts';
 import { readYaml } from '../reader/yaml-text.ts';
+import { identitySections } from '../settings/credentials.ts';
 import { isPrivateAddress } from '../settings/notifications-settings.ts';
 import { isLoopback } from '../settings/section.ts';
 import type { Settings } from '../settings/settings.ts';
@@ -98,9 +99,8 @@ function placeholders(value: unknown, path: readonly string[], at: Locate): read
 }
 
 /** Whether API keys are looked up at the upstream. */
-function findsKeysThere({ identity, credentials }: Settings): boolean {
-  const providers = [identity, ...credentials.flatMap((one) => one.identity ?? [])];
-  return providers.some((one) => one.kind === 'api-keys' && one.url.startsWith('/'));
+function findsKeysThere(settings: Settings): boolean {
+  return identitySections(settings).some((one) => one.kind === 'api-keys' && one.url.startsWith('/'));
 }
 
 /** Ranges that are written as an address within them. */

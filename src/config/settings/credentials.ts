@@ -35,6 +35,14 @@ export const credentialsSchema = list(
   Type.Union([inHeader, inBasic]),
 );
 
+/** The settings of everything that verifies credentials, bearer tokens first. */
+export function identitySections({
+  identity,
+  credentials,
+}: Pick<Settings, 'identity' | 'credentials'>): readonly Settings['identity'][] {
+  return [identity, ...credentials.flatMap((one) => one.identity ?? [])];
+}
+
 /** Fields with a meaning of their own. */
 const RESERVED =
   /^(accept.*|authorization|connection|content-.*|cookie|date|expect|forwarded|host|idempotency-key|if-.*|keep-alive|origin|proxy.*|range|ratelimit.*|referer|service-ratelimit-mode|te|trace(parent|state)|trailer|transfer-encoding|upgrade|user-agent|via|x-(account|organization|principal)-.*|x-forwarded-.*|x-http-.*|x-real-ip|x-request-id|x-service-account)$/;

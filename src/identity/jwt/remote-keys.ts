@@ -122,10 +122,11 @@ export class RemoteKeys {
     this.#triedMs = this.#nowMs();
     if (answer === 'unavailable') return;
     const keys = this.#usable(answer.body);
+    const isFirst = this.#keys === undefined;
     this.#keys = createLocalJWKSet({ keys });
     this.#version = JSON.stringify(keys);
     this.#fetchedMs = this.#triedMs;
-    this.#options.observer.keysFetched(Date.now());
+    if (isFirst) this.#options.observer.showKeysAge(() => (this.#nowMs() - this.#fetchedMs) / 1_000);
   }
 
   /** Logs broken members when there are more than before. */

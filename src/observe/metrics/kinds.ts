@@ -3,7 +3,10 @@ import { PlainHistogram, Tally } from './fast-metrics.ts';
 import { Gauge, Histogram, type Registry } from './prometheus-client.ts';
 
 /** Makes a metric of the table for one registry. */
-type MetricRow<M> = (name: string, registry: Registry, identity: Settings['identity']) => M;
+type MetricRow<M> = (name: string, registry: Registry, identities: IdentitySections) => M;
+
+/** The settings of everything that verifies credentials. */
+export type IdentitySections = readonly Settings['identity'][];
 
 /**
  * A counter that events add to. It is shown from the start, with 0 for each combination of its labels' values.
@@ -21,9 +24,9 @@ export function counter(
 export function counterOf(
   help: string,
   labelNames: readonly string[],
-  known: (identity: Settings['identity']) => Iterable<readonly string[]>,
+  known: (identities: IdentitySections) => Iterable<readonly string[]>,
 ): MetricRow<Tally> {
-  return (name, registry, identity) => new Tally(registry, name, help, labelNames, known(identity));
+  return (name, registry, identities) => new Tally(registry, name, help, labelNames, known(identities));
 }
 
 /** A gauge that events set. */
@@ -73,9 +76,9 @@ export function histogramOf<L extends string>(
   help: string,
   buckets: readonly number[],
   labelNames: readonly L[],
-  known: (identity: Settings['identity']) => Iterable<Record<L, string>>,
+  known: (identities: IdentitySections) => Iterable<Record<L, string>>,
 ): MetricRow<Histogram<string>> {
-  return (name, registry, identity) => {
+  return (name, registry, identities) => {
     const made = new Histogram<string>({
       name,
       help,
@@ -83,7 +86,7 @@ export function histogramOf<L extends string>(
       labelNames: [...labelNames],
       registers: [registry],
     });
-    for (const labels of known(identity)) made.zero(labels);
+    for (const labels of known(identities)) made.zero(labels);
     return made;
   };
 }

@@ -1,4 +1,3 @@
-import type { Settings } from '../../config/settings/settings.ts';
 import { CONTRACT_ROWS, KINDS } from '../../domain/limits/rows.ts';
 import { RECEIPT_EVENTS, UNSETTLED_REASONS } from '../../domain/settlement/settlement.ts';
 import { IGNORED_REASONS, SHARED_KINDS } from '../../facts/ignored.ts';
@@ -8,7 +7,15 @@ import { METHODS } from '../../stages/match.ts';
 import { PROTOCOLS } from '../../stages/request-context.ts';
 import { DROPPED_REASONS, UNCOUNTED_REASONS } from '../../store/store.ts';
 import { SECONDS } from './fast-metrics.ts';
-import { counter, counterOf, gauge, histogram, histogramOf, reading } from './kinds.ts';
+import {
+  counter,
+  counterOf,
+  gauge,
+  histogram,
+  histogramOf,
+  type IdentitySections,
+  reading,
+} from './kinds.ts';
 import type { Registry } from './prometheus-client.ts';
 import { knownOutcomes, knownResponses, OUTCOMES } from './request-metrics.ts';
 
@@ -200,18 +207,20 @@ const METRICS = {
   weir_identifications_total: counterOf(
     'Tokens checked, by identity source, outcome, and whether the result was cached.',
     ['source', 'outcome', 'cached'],
-    (identity) => identificationsOf(identity).map((one) => one.map(String)),
+    (identities) => identities.flatMap(identificationsOf).map((one) => one.map(String)),
   ),
   weir_identity_provider_duration_seconds: histogramOf(
     'Duration of calls to identity providers, by provider and outcome.',
     PROVIDER_SECONDS,
     ['provider', 'outcome'],
-    (identity) =>
-      providersOf(identity).flatMap((provider) =>
-        providerOutcomesOf(provider).map((outcome) => ({ provider, outcome })),
-      ),
+    (identities) =>
+      identities
+        .flatMap(providersOf)
+        .flatMap((provider) => providerOutcomesOf(provider).map((outcome) => ({ provider, outcome }))),
   ),
-  weir_jwks_age_seconds: reading("Time since the issuer's keys were fetched."),
+  weir_jwks_age_seconds: reading(
+    "Time since the issuer's keys were fetched; of several issuers, the longest.",
+  ),
   weir_revocations_total: counter('Revocations applied.'),
   weir_revocations_heard: reading('1 while this replica receives revocations from Redis, otherwise 0.'),
 
@@ -262,7 +271,7 @@ function lastReload(file: (typeof FILES)[number]) {
 /** The metrics of the table in one registry. */
 export type MetricTable = { readonly [K in keyof typeof METRICS]: ReturnType<(typeof METRICS)[K]> };
 
-export function registerMetrics(registry: Registry, identity: Settings['identity']): MetricTable {
-  const made = Object.entries(METRICS).map(([name, row]) => [name, row(name, registry, identity)]);
+export function registerMetrics(registry: Registry, identities: IdentitySections): MetricTable {
+  const made = Object.entries(METRICS).map(([name, row]) => [name, row(name, registry, identities)]);
   return Object.fromEntries(made) as MetricTable;
 }

@@ -1,6 +1,5 @@
 import type { KubernetesObserver } from '../../config/kubernetes/follow.ts';
 import { version } from '../../config/package.ts';
-import type { Settings } from '../../config/settings/settings.ts';
 import type { ReloadedFile, ReloadObserver } from '../../config/watch.ts';
 import { TRAFFICS } from '../../domain/operation.ts';
 import type { SharedObserver } from '../../facts/ignored.ts';
@@ -10,6 +9,7 @@ import type { JournalObserver } from '../../store/journal/journal.ts';
 import type { RecoveryObserver } from '../../store/journal/recovery.ts';
 import type { NotificationObserver } from '../notify/deliveries.ts';
 import { HttpMetrics } from './http-metrics.ts';
+import type { IdentitySections } from './kinds.ts';
 import { type MetricTable, OTHER_RULE, registerMetrics } from './metric-table.ts';
 import { collectDefaultMetrics, Registry } from './prometheus-client.ts';
 import { type RequestMetrics, requestMetrics } from './request-metrics.ts';
@@ -109,10 +109,10 @@ function metricsOfProcess(): Registry {
   return processMetrics;
 }
 
-/** @param identity the settings: only the providers that they use are shown */
-export function createMetrics(identity: Settings['identity']): Metrics {
+/** @param identities only the providers that these settings use are shown */
+export function createMetrics(identities: IdentitySections): Metrics {
   const registry = Registry.merge([metricsOfProcess()]);
-  const table = registerMetrics(registry, identity);
+  const table = registerMetrics(registry, identities);
   table.weir_build_info.set({ version, node: process.versions.node }, 1);
   for (const traffic of TRAFFICS) table.weir_tunnels.set({ traffic }, 0);
   let journalLagSeconds: () => number | undefined = () => undefined;
@@ -161,12 +161,16 @@ export function createMetrics(identity: Settings['identity']): Metrics {
 }
 
 function identityMetrics(table: MetricTable): IdentityObserver {
+  const keyAges: (() => number)[] = [];
   return {
     identified: (source, outcome, cached) =>
       table.weir_identifications_total.add(1, source, outcome, cached ? 'true' : 'false'),
     providerCalled: (provider, outcome, durationMs) =>
       table.weir_identity_provider_duration_seconds.observe({ provider, outcome }, durationMs / 1000),
-    keysFetched: (atMs) => table.weir_jwks_age_seconds(() => (Date.now() - atMs) / 1000),
+    showKeysAge(ageSeconds) {
+      keyAges.push(ageSeconds);
+      table.weir_jwks_age_seconds(() => Math.max(...keyAges.map((age) => age())));
+    },
     revoked: () => table.weir_revocations_total.add(1),
     revocationsSubscribed: (isSubscribed) => table.weir_revocations_heard(() => Number(isSubscribed)),
   };

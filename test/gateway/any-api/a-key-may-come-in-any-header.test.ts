@@ -86,6 +86,16 @@ async function outcome(headers: Record<string, string>): Promise<string> {
   return seen === undefined ? `${status}` : `${status} ${seen['x-principal-id']} ${seen['x-account-id']}`;
 }
 
+it('the metrics show from the start what can come of the keys of each provider', async () => {
+  const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
+  expect(metrics).toContain(
+    'weir_identifications_total{source="api-keys",outcome="unavailable",cached="false"} 0',
+  );
+  expect(metrics).toContain(
+    'weir_identity_provider_duration_seconds_count{provider="api-keys",outcome="failed"} 0',
+  );
+});
+
 describe('a request is authenticated by the one credential that it carries', () => {
   it.each([
     ['a bearer token', { Authorization: 'Bearer service' }, '200 svc_1 acct_1'],

@@ -55,7 +55,7 @@ test('a tally shows its known label values before anything is counted', async ()
 
 test('each counter with labels has its known series from the start', async () => {
   const identity = { kind: 'jwt', jwksUrl: 'https://issuer.example.com', directory: { kind: 'file' } };
-  const metrics = createMetrics(identity as Settings['identity']);
+  const metrics = createMetrics([identity as Settings['identity']]);
   const text = await metrics.text();
   const counters = [...text.matchAll(/^# TYPE (weir_\S+) counter$/gm)].map(([, name = '']) => name);
   expect(counters.length).toBeGreaterThan(10);
@@ -74,6 +74,32 @@ test('each counter with labels has its known series from the start', async () =>
   ])
     expect(text).toContain(line);
   expect(text).not.toContain('provider="introspection"');
+});
+
+test('the series of everything that verifies credentials are shown from the start, each once', async () => {
+  const identities = [
+    { kind: 'jwt', jwksUrl: 'https://issuer.example.com', directory: { kind: 'http' } },
+    { kind: 'introspection', directory: { kind: 'http' } },
+    { kind: 'api-keys' },
+  ];
+  const text = await createMetrics(identities as unknown as readonly Settings['identity'][]).text();
+  const lines = text.split('\n');
+  for (const source of ['jwt', 'introspection', 'api-keys'])
+    expect(text).toContain(`weir_identifications_total{source="${source}",outcome="known",cached="false"} 0`);
+  for (const provider of ['jwks', 'introspection', 'directory', 'api-keys']) {
+    const series = `weir_identity_provider_duration_seconds_count{provider="${provider}",outcome="answered"} 0`;
+    expect(lines.filter((line) => line === series)).toHaveLength(1);
+  }
+});
+
+test('the age of the keys is of the issuer whose keys are oldest', async () => {
+  const metrics = createMetrics([{ kind: 'static', file: 'identities.yaml' }]);
+  const ages = [9, 3];
+  metrics.showKeysAge(() => ages[0] ?? 0);
+  metrics.showKeysAge(() => ages[1] ?? 0);
+  expect(await metrics.text()).toContain('weir_jwks_age_seconds 9\n');
+  ages[0] = 1;
+  expect(await metrics.text()).toContain('weir_jwks_age_seconds 3\n');
 });
 
 test('a tally without labels is zero before anything is counted', async () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createMetrics } from '../../../../src/observe/metrics/metrics.ts';
 
 test("the store's events are in /metrics", async () => {
-  const metrics = createMetrics({ kind: 'static', file: 'identities.yaml' });
+  const metrics = createMetrics([{ kind: 'static', file: 'identities.yaml' }]);
   metrics.uncounted('deadline', 7);
   metrics.answeredLate(3);
   metrics.unanswered(5);
