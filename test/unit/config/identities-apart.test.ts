@@ -137,6 +137,38 @@ describe('the process', () => {
     });
   });
 
+  /** What a program writes in a process of its own, which nothing may end. It has a group of its own, so that a signal to it does not end this run. */
+  async function outputOf(program: string, limits = ''): Promise<string> {
+    const file = join(mkdtempSync(join(tmpdir(), 'parsing-program-')), 'program.mjs');
+    writeFileSync(file, program);
+    const command = ['-c', `${limits} exec "$0" "$1"`, process.execPath, file];
+    const child = spawn('sh', command, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
+    let written = '';
+    child.stdout.on('data', (chunk) => {
+      written += chunk;
+    });
+    expect(await once(child, 'close')).toEqual([0, null]);
+    return written;
+  }
+
+  test.each([
+    ['is missing', join(tmpdir(), 'no-such-folder', 'node'), 'ENOENT'],
+    ['may not be run', import.meta.filename, 'EACCES'],
+  ])('a file is refused, and nothing else ends, if the program of Node %s', async (_, path, code) => {
+    const program = `
+      import { parseIdentitiesApart } from ${JSON.stringify(url)};
+      process.execPath = ${JSON.stringify(path)};
+      const how = await parseIdentitiesApart(${JSON.stringify(fileOf(3_000))}, 'identities.yaml').then(
+        () => 'parsed',
+        ({ message }) => message,
+      );
+      // Whatever is reported later has been reported by then.
+      setTimeout(() => console.log(how), 100);`;
+    expect(await outputOf(program)).toBe(
+      `the process that parses identities.yaml could not be run: spawn ${path} ${code}\n`,
+    );
+  });
+
   // A process that cannot be started has no id, and a signal to no id ends the gateway and its group.
   test.each([0, 1, 2, 3, 4, 5])(
     'with %i file descriptors left, a file is parsed or refused',
@@ -157,17 +189,7 @@ describe('the process', () => {
         ({ message }) => message,
       );
       setImmediate(() => console.log(how));`;
-      const file = join(mkdtempSync(join(tmpdir(), 'few-descriptors-')), 'program.mjs');
-      writeFileSync(file, program);
-      const command = ['-c', 'ulimit -n 64 && exec "$0" "$1"', process.execPath, file];
-      // A group of its own, so that a signal to it does not end this run.
-      const child = spawn('sh', command, { detached: true, stdio: ['ignore', 'pipe', 'inherit'] });
-      let written = '';
-      child.stdout.on('data', (chunk) => {
-        written += chunk;
-      });
-      expect(await once(child, 'close')).toEqual([0, null]);
-      expect(written).toMatch(
+      expect(await outputOf(program, 'ulimit -n 64 &&')).toMatch(
         /^(parsed|the process that parses identities\.yaml (could not be run: spawn .* EMFILE|ended before it finished .*))$/m,
       );
     },

@@ -32,12 +32,13 @@ export async function parseIdentitiesApart(text: string, file: string): Promise<
           reject(error);
         }
       });
-      child.once('error', (error) => fail(`could not be run: ${error.message}`));
+      // Each of them, because one without a listener would end this process: what was sent to a process that has ended is one more.
+      child.on('error', (error) => fail(`could not be run: ${error.message}`));
       child.once('exit', (code, signal) =>
         fail(`ended before it finished (${signal ?? `exit code ${code}`})`),
       );
-      // There is no channel if the process could not be started. Its error follows.
-      if (child.connected) child.send({ text, file } satisfies IdentitiesTask);
+      // A process that could not be started has no id, and may seem to be connected. Its error follows.
+      if (child.pid !== undefined) child.send({ text, file } satisfies IdentitiesTask);
     });
   } finally {
     // Without a process id, the signal would go to this process and its whole group.
