@@ -125,12 +125,20 @@ export const DROPPED_REASONS = [
 
 export type DroppedReason = (typeof DROPPED_REASONS)[number];
 
-/** The part of an admitted charge that can be settled: a shadow bucket without room counted nothing. */
+/** The part of an admitted charge that can be settled. */
 export function countedPart(charge: Charge, states: readonly BucketState[]): Charge {
-  const { buckets } = charge;
-  const isCounted = (bucket: BucketCharge, index: number) =>
+  const buckets = countedBuckets(charge.buckets, states);
+  return buckets === charge.buckets ? charge : { ...charge, buckets };
+}
+
+/** The buckets that an admitted charge was counted in: a shadow bucket without room counted nothing. The same list, if that is all. */
+export function countedBuckets<Bucket extends BucketCharge>(
+  buckets: readonly Bucket[],
+  states: readonly BucketState[],
+): readonly Bucket[] {
+  const isCounted = (bucket: Bucket, index: number) =>
     bucket.shadow !== true || (states[index]?.retryAfterUs ?? 0) === 0;
-  return buckets.every(isCounted) ? charge : { ...charge, buckets: buckets.filter(isCounted) };
+  return buckets.every(isCounted) ? buckets : buckets.filter(isCounted);
 }
 
 /** What a charge costs this bucket in the end. */

@@ -5,7 +5,7 @@ import { pace } from '../../domain/pace.ts';
 import { type Filling, fillingOf } from '../../stages/buckets/payer-bucket.ts';
 import type { RequestContext } from '../../stages/request-context.ts';
 import type { Claim, SharedClaims } from '../../store/shared-store.ts';
-import type { Settled } from '../../store/store.ts';
+import { countedBuckets, type Settled } from '../../store/store.ts';
 import { quietly } from '../log/process-output.ts';
 import type { Deliveries, NotificationObserver } from './deliveries.ts';
 
@@ -133,10 +133,14 @@ export class Notifications {
 }
 
 /** What the limits hold once the request costs what it has cost in the end. */
-function fillingAfter(settled: Settled, { due }: RequestContext, reserved: readonly Filling[] | undefined) {
-  if (settled.outcome === 'dropped' || due === undefined) return reserved;
+function fillingAfter(
+  settled: Settled,
+  { due, decision }: RequestContext,
+  reserved: readonly Filling[] | undefined,
+) {
+  if (settled.outcome === 'dropped' || due === undefined || decision?.outcome !== 'admitted') return reserved;
   const states = settled.buckets.map((state) => state && { ...state, retryAfterUs: 0 });
-  return fillingOf(due.buckets, states);
+  return fillingOf(countedBuckets(due.buckets, decision.buckets), states);
 }
 
 function claimOf({ percent, bucket, owner }: Filling, tag: string): Claim {

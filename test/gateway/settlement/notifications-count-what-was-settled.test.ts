@@ -12,7 +12,7 @@ const LIST = [
 const LIMITS = { windowSeconds: 60, defaults: { ...PLENTY.defaults, 'account-write': 1_000 } };
 
 /** A gateway whose requests state what they cost, and with which status they are answered. */
-async function start(store: Record<string, unknown>) {
+async function start(store: Record<string, unknown>, limits: Record<string, unknown> = LIMITS) {
   const upstream = await startUpstream(({ headers, method }, response) => {
     const cost = headers['x-wanted'];
     response.writeHead(
@@ -27,7 +27,7 @@ async function start(store: Record<string, unknown>) {
     log: { level: 'info' },
     decisions: { host: '127.0.0.1', port: 0, trusted: ['127.0.0.1'] },
   };
-  const gateway = await startGateway({ upstream, settings, limits: LIMITS, store });
+  const gateway = await startGateway({ upstream, settings, limits, store });
   onTestFinished(() => gateway.close());
   let sent = 0;
   /** Resolves once the request has its line in the access log. */
@@ -43,7 +43,7 @@ async function start(store: Record<string, unknown>) {
   return { gateway, ask, noticed };
 }
 
-const notice = (percent: number, used: number) => ({ bucket: 'account-write', percent, used });
+const notice = (percent: number, used: number, bucket = 'account-write') => ({ bucket, percent, used });
 
 describe.each(STORES)('with the $kind store', ({ store }) => {
   it('a reservation of 90 % that costs 10 %, or nothing, is not reported', async () => {
@@ -71,5 +71,16 @@ describe.each(STORES)('with the $kind store', ({ store }) => {
     const { ask, noticed } = await start(store());
     await ask({ 'x-wanted': '900' });
     await expect.poll(noticed).toEqual([notice(80, 900)]);
+  });
+
+  it('a full shadow limit does not lend a limit the count of another one', async () => {
+    const row = (points: number) => ({ per: 'account', points, window: '1h' });
+    const limits = { tried: { ...row(1_000), shadow: true }, large: row(8_000), small: row(2_000) };
+    const { ask, noticed } = await start(store(), { ...PLENTY, limits });
+    await ask({ 'x-wanted': '900' });
+    await ask({ 'x-wanted': '200' });
+    expect(noticed()).toEqual([]);
+    await ask({ 'x-wanted': '700' });
+    await expect.poll(noticed).toEqual([notice(80, 1_800, 'small')]);
   });
 });
