@@ -50,6 +50,10 @@ descriptors:
   - key: yearly
     rate_limit: { unit: year, requests_per_unit: 9 }
   - key: model
+    value: none
+    quota_mode: true
+    rate_limit: { unit: minute, requests_per_unit: 0 }
+  - key: model
     value: large
     quota_mode: true
     rate_limit: { unit: minute, requests_per_unit: 1 }
@@ -187,6 +191,12 @@ describe('a request', () => {
     const third = await ask(...both);
     expect(codesOf(third)).toEqual(['OVER_LIMIT', 'OVER_LIMIT', 'OVER_LIMIT']);
     expect(Number(headersOf(third)['Retry-After'])).toBeGreaterThan(50);
+  });
+
+  it('whose only limit in quota mode is 0 is refused, and spends nothing', async () => {
+    const both = [entries({ model: 'none' }), entries({ tenant: 'no model' })] as const;
+    expect(codesOf(await ask(...both))).toEqual(['OVER_LIMIT', 'OVER_LIMIT', 'OK']);
+    expect((await ask(entries({ tenant: 'no model' }))).statuses[0]?.limitRemaining).toBe(1);
   });
 
   it('of an unknown domain passes', async () => {

@@ -62,8 +62,8 @@ function decideCharges(store: Store, plan: Plan): Awaitable<Decided> {
   const { buckets } = plan;
   const isBanned = plan.descriptors.some((one) => one.kind === 'banned' && one.limit.mode === 'enforced');
   const unknown = buckets.map(() => undefined);
-  if (isBanned || buckets.length === 0)
-    return { isOverLimit: isBanned || isQuotaUsed(plan, unknown), states: unknown };
+  const isOverLimit = isBanned || isQuotaUsed(plan, unknown);
+  if (isOverLimit || buckets.length === 0) return { isOverLimit, states: unknown };
   return andThen(isLookedAt(plan) ? peekFirst(store, plan) : spend(store, plan), (decided) =>
     spendRest(store, plan, decided),
   );
@@ -78,19 +78,43 @@ function spend(store: Store, plan: Plan): Awaitable<Decided> {
   return andThen(store.charge({ buckets: plan.buckets, cost: 1 }), (decision) => decidedBy(plan, decision));
 }
 
+/** What a look could not find out is charged too: each replica may count its part of the limits. */
 async function peekFirst(store: Store, plan: Plan): Promise<Decided> {
   const { buckets } = plan;
-  const seen = decidedBy(plan, await store.peek({ buckets, cost: 1 }));
+  const seen = seenBy(plan, await store.peek({ buckets: buckets.map(asRefusing), cost: 1 }));
   const spent = buckets.filter(({ hits }) => hits !== 0);
-  if (seen.isOverLimit || seen.degraded !== undefined || spent.length === 0) return seen;
+  if (seen.isOverLimit || spent.length === 0) return seen;
   const decision = await store.charge({ buckets: spent, cost: 1 });
+  if (decision.outcome === 'uncounted')
+    return { ...decidedBy(plan, decision), states: fullQuotas(plan, seen) };
   return decidedBy(plan, spread(decision, plan, spent, seen));
+}
+
+/** A look asks as if a limit in quota mode refused: of a replica's part of a limit, the state is known only if the part refuses. */
+function asRefusing(bucket: LimitedBucket): LimitedBucket {
+  return bucket.rule.mode === 'quota' ? { ...bucket, shadow: false } : bucket;
+}
+
+function seenBy(plan: Plan, decision: Decision): Decided {
+  const decided = decidedBy(plan, decision);
+  const { states } = decided;
+  const isRefused = plan.buckets.some(
+    ({ rule }, index) => rule.mode === 'enforced' && hasNoRoom(states[index]),
+  );
+  return { ...decided, isOverLimit: isRefused || isQuotaUsed(plan, states) };
+}
+
+/** What is known of a request that was not counted: the limits in quota mode that have no room, which send no metadata. */
+function fullQuotas({ buckets }: Plan, { states }: Decided): Decided['states'] {
+  return states.map((state, index) =>
+    buckets[index]?.rule.mode === 'quota' && hasNoRoom(state) ? state : undefined,
+  );
 }
 
 /** Spends what is left where the rule says so and the hits did not fit. Another request may be first, and then nothing is spent. */
 function spendRest(store: Store, { buckets }: Plan, decided: Decided): Awaitable<Decided> {
-  const { states, degraded } = decided;
-  if (degraded !== undefined || !buckets.some(({ rule }) => rule.spendsRest)) return decided;
+  const { states } = decided;
+  if (!buckets.some(({ rule }) => rule.spendsRest)) return decided;
   const rests = buckets.flatMap((bucket, index) => {
     const left = states[index]?.remaining ?? 0;
     const isMeant = bucket.rule.spendsRest && bucket.hits !== 0 && hasNoRoom(states[index]);
@@ -102,12 +126,11 @@ function spendRest(store: Store, { buckets }: Plan, decided: Decided): Awaitable
 
 /** The decision on some of the buckets as one on all of them. */
 function spread(
-  decision: Decision,
+  decision: Exclude<Decision, { outcome: 'uncounted' }>,
   { buckets }: Plan,
   spent: readonly LimitedBucket[],
   seen: Decided,
 ): Decision {
-  if (decision.outcome === 'uncounted') return decision;
   const states = buckets.map((bucket, index) =>
     bucket.hits === 0 ? seen.states[index] : decision.buckets[spent.indexOf(bucket)],
   );
