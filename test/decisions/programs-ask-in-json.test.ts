@@ -11,6 +11,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { DECISIONS } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { jwtSettings, startIssuer } from '../fixtures/issuer.ts';
+import { linesOf } from '../fixtures/log-lines.ts';
 
 const { weir: forExpress } = await import(`${process.cwd()}/examples/decide/express.mjs`);
 const { weir: forFastify } = await import(`${process.cwd()}/examples/decide/fastify.mjs`);
@@ -196,6 +197,32 @@ describe('what a program may not do', () => {
   it('ask for more than can ever be admitted', async () => {
     const { answer } = await ask({ account: 'acct_4', ...READ, cost: 11 }, authorized);
     expect(answer).toMatchObject({ allowed: false, status: 422, problem: { errors: [{ field: 'cost' }] } });
+  });
+
+  it('ask for more than can ever be admitted: no limit is reached', async () => {
+    const owned = await startGateway({
+      settings: {
+        decisions: { ...DECISIONS, token: TOKEN },
+        log: { level: 'info' },
+        notifications: { log: true },
+      },
+      limits: { limits: { jobs: { per: 'account', points: 10, window: '1h' } } },
+    });
+    const asked = async (cost: number) => {
+      const body = JSON.stringify({ account: 'acct_3', ...READ, cost });
+      const init = { method: 'POST', headers: authorized, body };
+      return (await (await fetch(`${owned.decisionsUrl}/decide`, init)).json()) as Answer;
+    };
+    expect((await asked(11)).problem?.errors).toEqual([
+      { field: 'cost', message: 'is above the limit of jobs, which is 10 points' },
+    ]);
+    expect(linesOf(owned, 'request')).toMatchObject([{ status: 422, outcome: 'refused' }]);
+    expect(await owned.metrics()).not.toMatch(/^weir_decisions_total\{.*outcome="denied"\} [1-9]/m);
+    expect((await asked(8)).status).toBe(200);
+    await expect
+      .poll(() => linesOf(owned, 'limit.reached'))
+      .toMatchObject([{ bucket: 'jobs', percent: 80, used: 8 }]);
+    await owned.close();
   });
 
   it.each([

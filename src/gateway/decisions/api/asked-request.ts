@@ -7,6 +7,7 @@ import { isMethod, type OperationTable, refuseMethod } from '../../../stages/mat
 import { normalise } from '../../../stages/normalise.ts';
 import type { PathProfile } from '../../../stages/path/folded-path.ts';
 import type { RequestContext, RequestSource } from '../../../stages/request-context.ts';
+import { costIn } from '../../../store/store.ts';
 import type { PortRequest } from '../../entrance.ts';
 import { heldMsOf, type Question } from './question.ts';
 
@@ -89,27 +90,60 @@ export function aim(
 
 const ABANDONED = new Refusal('BadRequest', 'The program closed the connection.');
 
-/** Why nothing is charged: the program has left, or the question names limits that cannot be charged. */
+/**
+ * Why nothing is charged: the program has left, or the question names limits that cannot be charged, or a cost that no wait makes fit. Such a
+ * cost is found before the charge, because the store's refusal would count and be reported as a limit that is reached.
+ */
 export function refuseAsked(
   request: AskedRequest,
   { buckets }: { readonly buckets: Buckets },
 ): Refusal | undefined {
   if (isFree(request)) return undefined;
   const { operation, caller, publicClient } = request;
-  const { outer, askedLimits } = request.source;
+  const { outer, askedLimits, askedCost, heldMs } = request.source;
   if (outer.source.isAbandoned) return ABANDONED;
   const payer = caller ?? publicClient;
-  if (askedLimits === undefined || operation === undefined || payer === undefined) return undefined;
+  if (askedLimits === undefined && askedCost === undefined) return undefined;
+  if (operation === undefined || payer === undefined) return undefined;
   const due = buckets.bucketsFor(payer, operation);
-  const charged = (request.source.heldMs === undefined ? (due.endless ?? due) : due).buckets;
-  const errors = askedLimits.flatMap((name, index) => {
+  const charged = (heldMs === undefined ? (due.endless ?? due) : due).buckets;
+  return refuseLimits(askedLimits, charged, due.buckets) ?? refuseCost(askedCost, charged, askedLimits);
+}
+
+/** @param all also the limits that need a hold */
+function refuseLimits(
+  names: readonly string[] = [],
+  charged: readonly PayerBucket[],
+  all: readonly PayerBucket[],
+): Refusal | undefined {
+  const errors = names.flatMap((name, index) => {
     const isNamed = (bucket: PayerBucket) => bucket.name === name;
     if (charged.some(isNamed)) return [];
-    const message = due.buckets.some(isNamed)
+    const message = all.some(isNamed)
       ? 'counts concurrent requests, and needs a hold that says when they end'
       : 'is no limit of this request';
     return [{ field: `limits[${index}]`, message }];
   });
   if (errors.length === 0) return undefined;
   return new Refusal('ValidationError', 'The limits that the question names cannot be charged.', { errors });
+}
+
+/** @param names of the only limits that are charged; undefined for all */
+function refuseCost(
+  cost = 0,
+  charged: readonly PayerBucket[],
+  names: readonly string[] | undefined,
+): Refusal | undefined {
+  const bucket = charged.find(
+    (one) =>
+      one.shadow !== true &&
+      one.limit < costIn(one, cost) &&
+      (names === undefined || names.includes(one.name)),
+  );
+  if (bucket === undefined) return undefined;
+  return new Refusal('ValidationError', 'The cost can never be admitted.', {
+    errors: [
+      { field: 'cost', message: `is above the limit of ${bucket.name}, which is ${bucket.limit} points` },
+    ],
+  });
 }

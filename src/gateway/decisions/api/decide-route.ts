@@ -5,7 +5,6 @@ import { addressIn } from '../../../domain/network.ts';
 import { Refusal } from '../../../domain/problems.ts';
 import { CHARGE_STAGES, MATCH_STAGES, runStages, type Stage } from '../../../stages/decide.ts';
 import { RequestContext } from '../../../stages/request-context.ts';
-import { costIn } from '../../../store/store.ts';
 import { finishRequest, type PortDependencies, type PortRequest } from '../../entrance.ts';
 import { type AskedRequest, AskedSource, aim, refuseAsked } from './asked-request.ts';
 import { answerOf } from './decide-answer.ts';
@@ -100,22 +99,10 @@ function decideOne(
   const known =
     principal === undefined ? undefined : { identities: { principalOf: () => principal }, credentials: [] };
   const aimed = aim(asked, question, shared.operations, shared.upstream.pathProfile);
-  return andThen(aimed ?? runStages(STAGES, asked, { ...shared, ...known }), (decided) => {
-    const refusal = decided && (whyNever(asked) ?? decided);
+  return andThen(aimed ?? runStages(STAGES, asked, { ...shared, ...known }), (refusal) => {
     asked.refusal = refusal;
     // A peek is no request: it is neither counted nor logged.
     if (!source.isPeek) finishRequest(asked, refusal?.status ?? 200, shared);
     return asked;
-  });
-}
-
-/** A cost above a limit would be refused again and again; nothing was spent on it. */
-function whyNever({ due, source: { askedCost = 0 } }: AskedRequest): Refusal | undefined {
-  const bucket = due?.buckets.find((one) => one.shadow !== true && one.limit < costIn(one, askedCost));
-  if (bucket === undefined) return undefined;
-  return new Refusal('ValidationError', 'The cost can never be admitted.', {
-    errors: [
-      { field: 'cost', message: `is above the limit of ${bucket.name}, which is ${bucket.limit} points` },
-    ],
   });
 }
