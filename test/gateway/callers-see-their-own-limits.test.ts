@@ -7,6 +7,7 @@ import type { OwnUsageAnswer } from '../../src/gateway/usage/own-usage-answer.ts
 import { readConfiguration } from '../../src/process/configuration.ts';
 import { writeConfiguration } from '../fixtures/configuration.ts';
 import { remainingOf, type SendOptions, startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { linesOf } from '../fixtures/log-lines.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { uniqueRedisStore } from '../fixtures/redis-url.ts';
 
@@ -192,6 +193,24 @@ describe('a request for the own limits', () => {
     });
     expect((await from('203.0.113.8', 'service')).status).toBe(200);
     expect((await gateway.send('GET', '/v3/things')).status).toBe(200);
+  });
+
+  it('makes no notification, however often strangers ask', async () => {
+    const gateway = await start({
+      settings: {
+        usage: { path: PATH, requestsPerMinute: 1 },
+        notifications: { log: true },
+        log: { level: 'info' },
+      },
+    });
+    const statuses: number[] = [];
+    for (let asked = 0; asked < 3; asked++)
+      statuses.push((await gateway.send('GET', PATH, { token: null })).status);
+    expect(statuses).toEqual([401, 429, 429]);
+    for (let spent = 0; spent < 16; spent++) await gateway.send('GET', '/v3/things');
+    await expect
+      .poll(() => linesOf(gateway, 'limit.reached'))
+      .toMatchObject([{ bucket: 'account-read', percent: 80 }]);
   });
 
   it('names its violated policy with the fields of the draft', async () => {

@@ -56,7 +56,8 @@ export class OwnUsage {
     const charged = await this.#addresses.count(request, client, OWN_USAGE);
     if (charged.outcome !== 'denied') return undefined;
     request.publicClient = client;
-    request.charged = charged;
+    // Strangers must not make notifications: these would push out notifications about customers.
+    request.charged = { ...charged, filling: undefined };
     return charged.refusal;
   }
 
