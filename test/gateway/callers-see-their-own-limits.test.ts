@@ -48,7 +48,13 @@ describe.each([
     await gateway.send('GET', '/v3/reports');
     for (let round = 0; round < 3; round++) await ownUsage(gateway);
     const answer = await ownUsage(gateway);
-    expect(answer).toMatchObject({ scope: 'account', id: 'acct_1', plan: null, degraded: false });
+    expect(answer).toMatchObject({
+      scope: 'account',
+      id: 'acct_1',
+      organization: 'org_1',
+      plan: null,
+      degraded: false,
+    });
     expect(countsIn(answer)).toEqual({
       'account-read': [10, 10],
       'account-write': [0, 20],
@@ -132,6 +138,11 @@ describe('a request for the own limits', () => {
     expect(await statusOf({ token: 'organization' })).toEqual([403, 'Forbidden']);
     expect(await statusOf({ token: 'organization', account: 'acct_4' })).toEqual([403, 'Forbidden']);
     expect((await ownUsage(gateway, { token: 'organization', account: 'acct_2' })).id).toBe('acct_2');
+  });
+
+  it('of an Account without an Organization names none', async () => {
+    const answer = await ownUsage(await start(), { token: 'lonely' });
+    expect([answer.id, answer.organization]).toEqual(['acct_3', null]);
   });
 
   it('is a GET, whose head a HEAD gets', async () => {

@@ -11,8 +11,8 @@ import type { GatewayDependencies } from '../dependencies.ts';
 export type OwnUsageAnswer = Awaited<ReturnType<typeof ownUsage>>;
 
 /**
- * The limits of a caller and its Account, and what is left of them. It has no ids but those that the caller sent: it shows
- * how much of the Organization's limits is left, as the RateLimit header does, and not which Organization it is.
+ * The limits of a caller and its Account, and what is left of them, as `weir usage` shows them. It has no ids of others: a 429 by the
+ * Organization's limit names the same Organization.
  *
  * @param home the same caller, charged for a Person-only operation; undefined for a service
  */
@@ -21,7 +21,7 @@ export async function ownUsage(
   home: Caller | undefined,
   { buckets, store, reports }: GatewayDependencies,
 ) {
-  const { account } = caller;
+  const { account, organization } = caller;
   const due = buckets.bucketsOf(caller, 'caller');
   // The buckets of a Person are where its own Account is, which may be another slot of Redis Cluster.
   const ofPerson = home === undefined ? [] : enforced(buckets.bucketsOf(home, 'person'), 'person');
@@ -35,6 +35,7 @@ export async function ownUsage(
   return {
     scope: 'account',
     id: account,
+    organization: organization ?? null,
     plan: due.plan ?? null,
     asOf: new Date(buckets.nowMs).toISOString(),
     degraded: !isCounted,
