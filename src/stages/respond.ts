@@ -33,19 +33,26 @@ export function isDegraded({ charged, refusal }: RequestContext): boolean {
 /**
  * Sends a problem body and ends the response. If the rest of a refused upload is short, it is read and dropped; otherwise the
  * connection closes once the response has arrived.
+ *
+ * @param sent the refusal as a proxy understands it
  */
-export function respond(request: RequestContext<Exchange>, refusal: Refusal, baseUrl: string): void {
+export function respond(
+  request: RequestContext<Exchange>,
+  refusal: Refusal,
+  baseUrl: string,
+  sent = refusal,
+): void {
   const { source: exchange, requestId } = request;
   request.refusal = refusal;
-  const { text, bytes } = problemBody(refusal, requestId, baseUrl);
+  const { text, bytes } = problemBody(sent, requestId, baseUrl);
   const lines = new FieldLines();
   addGatewayFields(lines, request);
-  for (const name in refusal.headers) lines.add(name, refusal.headers[name] ?? '');
+  for (const name in sent.headers) lines.add(name, sent.headers[name] ?? '');
   addCors(lines, request.cors);
   lines.add('Content-Type', 'application/problem+json');
   lines.add('Content-Length', `${bytes}`);
   // Without it, a shared cache may store a 404 or a 405 (RFC 9110 section 15.1).
   lines.add('Cache-Control', 'no-store');
-  if (refusal.closes) exchange.makeLast();
-  exchange.answer(refusal.status, lines, { text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
+  if (sent.closes) exchange.makeLast();
+  exchange.answer(sent.status, lines, { text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { DECISIONS, PROTOCOLS } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 
 /** Nothing listens there. */
@@ -41,6 +42,25 @@ it('with onStoreFailure: reject it is a 503 that never reaches the upstream, and
     expect(answer.headers.get(name)).toBeNull();
   expect(gateway.upstream.seen).toHaveLength(0);
 });
+
+it.each([
+  ['ext-authz', 503],
+  ['forward-auth', 503],
+  ['auth-request', 403],
+])(
+  'with onStoreFailure: reject a proxy with %s gets it as a %i, which no header calls served',
+  async (protocol, status) => {
+    gateway = await startGateway({
+      store: { ...DEAD_STORE, onStoreFailure: 'reject' },
+      settings: { decisions: DECISIONS },
+    });
+    const headers = { Authorization: 'Bearer service' };
+    const answer = await PROTOCOLS[protocol]?.(gateway.decisionsUrl, 'GET', '/v3/things', headers);
+    expect(answer?.status).toBe(status);
+    expect(answer?.headers['x-weir-status']).toBe(status === 503 ? undefined : '503');
+    expect(answer?.headers).not.toHaveProperty('service-ratelimit-mode');
+  },
+);
 
 describe('with onStoreFailure: share', () => {
   const SHARE = { ...DEAD_STORE, onStoreFailure: 'share', expectedReplicas: 2 };

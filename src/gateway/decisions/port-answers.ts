@@ -41,8 +41,7 @@ export function refuse(request: PortRequest, refusal: Refusal, baseUrl: string, 
   }
   // nginx passes on 401 and 403 only, turns every other status into a 500, and drops the body.
   const understood = protocol === 'auth-request' && status !== 401 ? 403 : status;
-  respond(request, disguised(refusal, understood, requestId, baseUrl), baseUrl);
-  request.refusal = refusal;
+  respond(request, refusal, baseUrl, disguised(refusal, understood, requestId, baseUrl));
 }
 
 /** The refusal under another status, with its own status and body in fields from which the proxy can restore the response. */
