@@ -128,6 +128,8 @@ export class Entrance<Shared extends PortDependencies> {
     const { source: exchange, requestId } = request;
     shared.log.error({ err: error, requestId }, failure);
     request.chargeAskedMs = undefined;
+    // A failure counts, also of a request whose questions are counted instead.
+    exchange.onClosed ??= () => this.#finish(request);
     if (exchange.hasBegun || exchange.isEnded) exchange.abort();
     else refuse(request, FAILED);
     if (this.#undecided.delete(request)) this.#finish(request);

@@ -88,7 +88,8 @@ export function aim(
   return undefined;
 }
 
-const ABANDONED = new Refusal('BadRequest', 'The program closed the connection.');
+/** Of a program that left before it was decided what it asks. */
+export const ABANDONED = new Refusal('BadRequest', 'The program closed the connection.');
 
 /**
  * Why nothing is charged: the program has left, or the question names limits that cannot be charged, or a cost that no wait makes fit. Such a

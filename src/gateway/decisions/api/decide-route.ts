@@ -6,10 +6,10 @@ import { Refusal } from '../../../domain/problems.ts';
 import { CHARGE_STAGES, MATCH_STAGES, runStages, type Stage } from '../../../stages/decide.ts';
 import { RequestContext } from '../../../stages/request-context.ts';
 import { finishRequest, type PortDependencies, type PortRequest } from '../../entrance.ts';
-import { type AskedRequest, AskedSource, aim, refuseAsked } from './asked-request.ts';
+import { ABANDONED, type AskedRequest, AskedSource, aim, refuseAsked } from './asked-request.ts';
 import { answerOf } from './decide-answer.ts';
 import { type HeldDecisions, heldDecision } from './held-decisions.ts';
-import { answerPosted, readPosted } from './posted.ts';
+import { answerPosted, readPosted, takeOver } from './posted.ts';
 import { type Question, readQuestions } from './question.ts';
 import type { Receipts } from './receipt.ts';
 
@@ -40,6 +40,8 @@ export async function decideAsked(
   const questions = readQuestions(body);
   if (questions instanceof Refusal) return questions;
   if (!mayName && questions.list.some(namesMore)) return NEEDS_TOKEN;
+  if (request.source.isAbandoned) return ABANDONED;
+  takeOver(request);
   const { list, isBatch } = questions;
   // A hold that nobody could settle takes no slots.
   const canHold = list.some(({ hold }) => hold !== undefined) && (await shared.receipts.canWrite());

@@ -16,12 +16,18 @@ export async function readPosted({ source }: PortRequest): Promise<Buffer | Refu
   return source.body ?? (await readWhole(source.readBody(MAX_BODY_BYTES), TOO_LONG));
 }
 
-/** Answers a program. Its own request is neither counted nor logged: what it asked for has been. */
-export function answerPosted({ source, requestId }: PortRequest, answer: unknown): void {
+/** From now on, what a program asks for is counted and logged. Its own request is not, whatever becomes of it. */
+export function takeOver({ source }: PortRequest): void {
+  source.onClosed = undefined;
+}
+
+/** Answers a program, whose own request is neither counted nor logged. */
+export function answerPosted(request: PortRequest, answer: unknown): void {
+  const { source, requestId } = request;
   const text = JSON.stringify(answer);
   const length = `${Buffer.byteLength(text)}`;
   const fields = ['X-Request-Id', requestId, 'Content-Type', 'application/json'];
   fields.push('Content-Length', length, 'Cache-Control', 'no-store');
-  if (!source.isAbandoned) source.onClosed = undefined;
+  if (!source.isAbandoned) takeOver(request);
   source.answer(200, FieldLines.of(fields), { text, encoding: 'utf8' });
 }

@@ -11,7 +11,7 @@ import type { PortRequest } from '../../entrance.ts';
 import { bucketAnswer } from './decide-answer.ts';
 import type { ProgramDependencies } from './decide-route.ts';
 import type { HeldDecision } from './held-decisions.ts';
-import { answerPosted, readPosted } from './posted.ts';
+import { answerPosted, readPosted, takeOver } from './posted.ts';
 import { LONGEST_RECEIPT, nameOf } from './receipt.ts';
 
 /** Settlements in one request. */
@@ -61,7 +61,7 @@ export async function settleAsked(
   if ('problem' in read) return new Refusal('BadRequest', `The body ${read.problem}.`);
   const { value } = read;
   if (typeof value !== 'object' || value === null || !('settlements' in value)) {
-    const answer = await settleOne(value, shared);
+    const answer = await settleOne(value, request, shared);
     if (answer instanceof Refusal) return answer;
     answerPosted(request, answer);
     return 'answered';
@@ -71,7 +71,7 @@ export async function settleAsked(
     return invalid([{ field: 'settlements', message }]);
   }
   const { settlements } = value as { settlements: unknown[] };
-  const answers = await Promise.all(settlements.map((one) => settleOne(one, shared)));
+  const answers = await Promise.all(settlements.map((one) => settleOne(one, request, shared)));
   const shown = answers.map((answer) =>
     answer instanceof Refusal ? failed(answer, request.requestId, shared.baseUrl) : answer,
   );
@@ -89,7 +89,7 @@ function failed(refusal: Refusal, requestId: string, baseUrl: string) {
   return { settled: false, reason, buckets: [], problem: problemValue(refusal, requestId, baseUrl) };
 }
 
-async function settleOne(value: unknown, shared: ProgramDependencies) {
+async function settleOne(value: unknown, request: PortRequest, shared: ProgramDependencies) {
   if (!item.Check(value)) return invalid(problemsOf(value));
   const { receipt, cost } = value as Static<typeof itemSchema>;
   const received = await shared.receipts.read(receipt);
@@ -97,6 +97,7 @@ async function settleOne(value: unknown, shared: ProgramDependencies) {
     shared.observer.receipt(received === 'unknown' ? 'invalid' : received);
     return received === 'unknown' ? UNKNOWN_RECEIPT : UNAVAILABLE;
   }
+  takeOver(request);
   const settled = await withinMs(applied(received, cost, shared), ANSWER_MS);
   shared.observer.receipt(settled?.outcome ?? 'pending');
   return answerOf(received, cost, settled);
