@@ -3,6 +3,7 @@ import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/schema';
 import { ID_PATTERN } from '../domain/caller.ts';
 import { PLAIN_TEXT } from '../domain/printable.ts';
+import type { Ignored } from './ignored.ts';
 
 /** The end of the year 9999, the last that has four digits in a date. */
 const LATEST_MS = 253_402_300_799_999;
@@ -35,6 +36,44 @@ export function isMade(atMs: number, nowMs: number): boolean {
 export function matching<T extends TSchema>(schema: T): (value: unknown) => Static<T> | undefined {
   const validator = Compile(schema);
   return (value) => (validator.Check(value) ? (named(schema, value) as Static<T>) : undefined);
+}
+
+/** Reads one value; undefined for one that it cannot read. */
+type Read = (value: unknown) => object | undefined;
+
+/** Receives how many members of a list were left out. */
+type LeftOut = Pick<Ignored, 'add'> | undefined;
+
+/** Like `matching`, for a list. A member that does not match is left out: it must not hide the others. */
+export function matchingEach<T extends TSchema>(
+  schema: T,
+  maxItems: number,
+): (value: unknown, leftOut?: LeftOut) => readonly Static<T>[] | undefined {
+  const read = matching(schema) as Read;
+  return (value, leftOut) =>
+    Array.isArray(value) && value.length <= maxItems
+      ? (readEach(value, read, leftOut) as readonly Static<T>[])
+      : undefined;
+}
+
+/** A value whose lists have only the members that can be read. The lists are its own members with these names. */
+export function withReadable(
+  value: unknown,
+  lists: Readonly<Record<string, Read>>,
+  leftOut?: LeftOut,
+): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, list]) => {
+    const read = Object.hasOwn(lists, name) ? lists[name] : undefined;
+    return [name, read !== undefined && Array.isArray(list) ? readEach(list, read, leftOut) : list];
+  });
+  return Object.fromEntries(members);
+}
+
+function readEach(list: readonly unknown[], read: Read, leftOut: LeftOut): readonly object[] {
+  const some = list.flatMap((one) => read(one) ?? []);
+  if (some.length < list.length) leftOut?.add('form', list.length - some.length);
+  return some;
 }
 
 interface SchemaShape {

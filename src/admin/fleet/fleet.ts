@@ -201,7 +201,7 @@ function readPublication(
   const published = parsed(text);
   const summary = readSummary(published);
   if (summary === undefined) return undefined;
-  const pulse = readPulse(published, nowMs);
+  const pulse = readPulse(published, nowMs, ignored);
   if (pulse === undefined && hasPulse(published)) ignored.add('form');
   return { summary, pulse, takenAtMs: pulse?.takenAtMs ?? nowMs };
 }

@@ -1,6 +1,14 @@
 import { type Static, Type } from 'typebox';
 import { SCOPE_NAMES } from '../../domain/limits/scopes.ts';
-import { amount, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
+import type { Ignored } from '../../facts/ignored.ts';
+import {
+  amount,
+  matching,
+  matchingEach,
+  plainText,
+  timeMs,
+  withReadable,
+} from '../../facts/message-bounds.ts';
 import type { Recent } from '../../observe/usage/activity.ts';
 import { extract } from '../../observe/usage/extract.ts';
 import { SERIES_SLICES } from '../../observe/usage/windows.ts';
@@ -13,8 +21,8 @@ export const MOST_REFUSALS = 40;
 /** Characters of an operation's id. */
 export const LONGEST_OPERATION = 2_000;
 
-/** More operations than a replica counts by name. */
-const MOST_OPERATIONS = 50;
+/** More operations than a replica publishes. One of an earlier version may publish 81. */
+const MOST_OPERATIONS = 100;
 
 const counts = Type.Object({ points: amount, requests: amount, refused: amount });
 
@@ -63,20 +71,18 @@ export type EndedRequest = Readonly<Static<typeof request>>;
 /** What does not fit would keep other replicas from reading the rest. */
 export const asEndedRequest = matching(request);
 
+const requestsWithId = Type.Object({
+  id: plainText(128),
+  found: Type.Array(request, { maxItems: MOST_REQUESTS }),
+});
+
 const publication = Type.Object({
   takenAtMs: timeMs,
   /** Host name of the replica. One of an earlier version does not publish it. */
   name: Type.Optional(plainText(255)),
   reports: Type.Array(report),
   /** What it knows of the requests that somebody asks for. An earlier version does not publish it. */
-  requests: Type.Optional(
-    Type.Array(
-      Type.Object({
-        id: plainText(128),
-        found: Type.Array(request, { maxItems: MOST_REQUESTS }),
-      }),
-    ),
-  ),
+  requests: Type.Optional(Type.Array(requestsWithId)),
 });
 
 /** What one replica publishes of the owners that somebody asks about. */
@@ -85,7 +91,17 @@ export type PublishedReports = Static<typeof publication>;
 /** What one replica knows of an owner's last minutes. */
 export type OwnerReport = Recent & { readonly refusals: readonly RefusedRequest[] };
 
-export const asPublication = matching(publication);
+const asWhole = matching(publication);
+const LISTS = { reports: matching(report), requests: matching(requestsWithId) };
+
+/**
+ * What a replica has published, without the reports that cannot be read; undefined for anything else.
+ *
+ * @param ignored counts the reports that are left out
+ */
+export function asPublication(value: unknown, ignored?: Pick<Ignored, 'add'>): PublishedReports | undefined {
+  return asWhole(withReadable(value, LISTS, ignored));
+}
 
 /** Stands where the scope of an owner does. */
 export const REQUEST = 'request';
@@ -106,4 +122,4 @@ export type Asked =
   | AskedOwner
   | { readonly scope: typeof REQUEST; readonly id: string; readonly yields?: boolean };
 
-export const asAsked = matching(Type.Array(asked, { maxItems: MOST_ASKED }));
+export const asAsked = matchingEach(asked, MOST_ASKED);

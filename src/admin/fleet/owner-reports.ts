@@ -170,7 +170,7 @@ export class OwnerReports {
   /** Returns whether the other replicas do not report on it yet. */
   #ask(asked: Asked): boolean {
     // An operator may ask for any text. Other replicas would not read what else is asked for, nor the reports.
-    if (asAsked([asked]) === undefined) return false;
+    if (asAsked([asked])?.length !== 1) return false;
     const nowMs = performance.now();
     for (const [key, { untilMs }] of this.#asked) if (untilMs <= nowMs) this.#asked.delete(key);
     const key = keyOf(asked);
@@ -202,7 +202,7 @@ export class OwnerReports {
 
   async #readBoard(): Promise<OtherReports> {
     const { ignored, nowMs } = this.#sources;
-    const read = (text: string) => asPublication(parsed(text));
+    const read = (text: string) => asPublication(parsed(text), ignored);
     const others = await readOthers(this.#boards?.reports, this.#replica, ignored, read);
     const ofNow = [...(others ?? [])].filter(
       ([, { takenAtMs }]) => unknownSince(takenAtMs, nowMs()) === null,
@@ -227,9 +227,10 @@ export class OwnerReports {
   /** What any replica asks about. */
   *#askedBy(reading: BoardReading | undefined): Generator<Asked> {
     yield* this.#askedHere;
+    const { ignored } = this.#sources;
     for (const text of reading?.texts.values() ?? []) {
-      const asked = asAsked(parsed(text));
-      if (asked === undefined) this.#sources.ignored.add('form');
+      const asked = asAsked(parsed(text), ignored);
+      if (asked === undefined) ignored.add('form');
       else yield* asked;
     }
   }

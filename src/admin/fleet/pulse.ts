@@ -1,9 +1,10 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import type { Immutable } from '../../config/settings/settings.ts';
-import { amount, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
+import type { Ignored } from '../../facts/ignored.ts';
+import { amount, matching, plainText, timeMs, withReadable } from '../../facts/message-bounds.ts';
 import { MOST_CHANGES, type NoticedChange, noticedChange } from '../../observe/log/noticed-changes.ts';
 import { SECONDS } from '../../observe/metrics/fast-metrics.ts';
-import { PUBLISHED_REFUSALS, refusedRequest } from './refusals.ts';
+import { asRefusedRequest, PUBLISHED_REFUSALS, refusedRequest } from './refusals.ts';
 
 /** Seconds of history that a replica publishes. */
 export const PULSE_SECONDS = 60;
@@ -151,13 +152,21 @@ export type Pulse = PublishedPulse & {
 };
 
 const asPulse = matching(pulse);
+const LISTS = { changes: matching(noticedChange), queues: matching(queue), refusals: asRefusedRequest };
 
 /**
  * The pulse within a published summary; undefined if this version can read none. A pulse is as old as the clock of
  * Redis says. One of a replica that has not read that clock, or of an earlier version, was taken now: Redis keeps it for seconds.
+ *
+ * @param ignored counts the changes, queues and refusals that cannot be read, and are left out
  */
-export function readPulse(published: unknown, nowMs: number): Pulse | undefined {
-  const read = asPulse((published as { readonly pulse?: unknown } | null)?.pulse);
+export function readPulse(
+  published: unknown,
+  nowMs: number,
+  ignored?: Pick<Ignored, 'add'>,
+): Pulse | undefined {
+  const given = (published as { readonly pulse?: unknown } | null)?.pulse;
+  const read = asPulse(withReadable(given, LISTS, ignored));
   if (read === undefined) return undefined;
   const {
     clockOffsetMs = null,

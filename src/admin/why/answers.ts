@@ -2,7 +2,7 @@ import type { LimitRow } from '../../domain/limits/rows.ts';
 import type { UsageBatch } from '../../observe/usage/batch.ts';
 import { type FillQuestion, fillsOf, ownersEndedSince, type SpentBy } from './fills.ts';
 import type { Lines } from './lines.ts';
-import { fillLine } from './refusal.ts';
+import { fillLine, readableOperation } from './refusal.ts';
 import type { PendingRefusal } from './refusal-log.ts';
 
 /** How long after a refusal its question is answered once more, if requests were in progress. */
@@ -79,7 +79,7 @@ function rowsOf(spent: readonly SpentBy[], asked: Asked): string {
   const ownPrincipal = own?.payer?.principal?.id;
   const texts: string[] = [];
   for (const { operation, principal, points, requests } of spent.slice(0, MOST_ROWS)) {
-    const of = operation === own?.operation ? '0' : JSON.stringify(operation);
+    const of = operation === own?.operation ? '0' : JSON.stringify(readableOperation(operation));
     const by = principal !== null && principal === ownPrincipal ? '0' : JSON.stringify(principal);
     texts.push(`[${of},${by},${points},${requests}]`);
   }

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Awaitable } from '../../domain/awaitable.ts';
 import { NEVER } from '../../domain/limits/limits.ts';
 import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
-import { limitPart } from './refusal.ts';
+import { limitPart, readableOperation } from './refusal.ts';
 import type { PendingRefusal } from './refusal-log.ts';
 
 /** Places that are looked up with one writing: each takes a reading of the file, and a flood can have an override for each caller. */
@@ -75,7 +75,7 @@ export class LimitParts {
     if (last !== undefined && last.writtenAt === writtenAt && isAlike(last.of, of)) return last.part;
     const part = limitPart({
       replica: this.#replica,
-      operation,
+      operation: readableOperation(operation),
       cost,
       bucket,
       limit,

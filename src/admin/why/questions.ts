@@ -1,6 +1,5 @@
-import { Type } from 'typebox';
 import type { Ignored } from '../../facts/ignored.ts';
-import { matching, parsed } from '../../facts/message-bounds.ts';
+import { matchingEach, parsed } from '../../facts/message-bounds.ts';
 import type { Board } from '../../store/shared-store.ts';
 import { answered, readOthers } from '../fleet/boards.ts';
 import { type FillQuestion, question } from './fills.ts';
@@ -16,7 +15,7 @@ const ASKED_MS = 2_000;
 const OLDEST_MS = 5_000;
 const REMEMBERED_MS = 20_000;
 
-const asQuestions = matching(Type.Array(question, { maxItems: MOST_QUESTIONS }));
+const asQuestions = matchingEach(question, MOST_QUESTIONS);
 
 /** What the replicas ask each other. */
 export class FleetQuestions {
@@ -48,7 +47,7 @@ export class FleetQuestions {
       -MOST_QUESTIONS,
     );
     if (this.#posted.length > 0) await answered(board.post(JSON.stringify(this.#posted.map(asPosted))));
-    const others = await readOthers(board, this.#name, ignored, (text) => asQuestions(parsed(text)));
+    const others = await readOthers(board, this.#name, ignored, (text) => asQuestions(parsed(text), ignored));
     for (const [key, toMs] of this.#others) if (toMs < now - REMEMBERED_MS) this.#others.delete(key);
     return [...own, ...[...(others?.values() ?? [])].flat().filter((one) => this.#isNew(one, now))];
   }

@@ -1,9 +1,11 @@
 /** How an archive keeps refusals: a line of JSON for each, and a line for each replica that knows what had filled the window. */
 import { type Static, Type } from 'typebox';
+import { plainLine } from '../../domain/printable.ts';
 import { amount, matching, parsed, plainText, timeMs } from '../../facts/message-bounds.ts';
 import type { RefusalIdentity } from './id-index.ts';
 
-const text = plainText(2_000);
+const LONGEST_TEXT = 2_000;
+const text = plainText(LONGEST_TEXT);
 const id = Type.Union([plainText(256), Type.Null()]);
 
 /** What differs between callers. */
@@ -87,6 +89,11 @@ export type RefusedCaller = Pick<RecordedRefusal, 'principal' | 'account' | 'add
 export interface FoundRefusal {
   readonly refusal: RecordedRefusal;
   readonly fills: readonly Fill[];
+}
+
+/** The id of an operation, as a line can have it: it is what its document says. */
+export function readableOperation(operation: string): string {
+  return plainLine(operation, LONGEST_TEXT);
 }
 
 /** The first part of the line of a refusal. */

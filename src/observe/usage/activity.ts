@@ -15,6 +15,9 @@ const OWNERS_PER_GENERATION = 2_500;
 const MAX_OPERATIONS = 40;
 const OTHERS = 'others';
 
+/** Operations of an owner, the others included: two periods may have more. Replicas of 0.3.0 read no more. */
+const MOST_OPERATIONS = 50;
+
 /** Accounts of an Organization that are counted exactly within a period; beyond twice as many, those with the least are dropped. */
 const ACCOUNTS_OF_ONE = 32;
 
@@ -90,7 +93,7 @@ class OwnerActivity {
         '1m': this.#sum('1m', nowMs),
         '10m': this.#sum('10m', nowMs),
       },
-      operations: [...operations.values()].sort((a, b) => b.points - a.points || b.requests - a.requests),
+      operations: boundedOperations([...operations.values()]),
       accounts: this.#recentAccounts(),
       series: this.#windows.series(nowMs).map(({ at: _, ...counts }) => counts),
     };
@@ -125,6 +128,21 @@ class OwnerActivity {
     this.#accounts = undefined;
     this.#period = period;
   }
+}
+
+/** Most points first. Beyond the bound, those with the least are counted together. */
+function boundedOperations(all: readonly OperationCounts[]): readonly OperationCounts[] {
+  const ranked = all.toSorted(byPoints);
+  if (ranked.length <= MOST_OPERATIONS) return ranked;
+  const named = ranked.filter(({ operation }) => operation !== OTHERS).slice(0, MOST_OPERATIONS - 1);
+  const isNamed = new Set(named);
+  const others = { operation: OTHERS, ...newSum() };
+  for (const one of ranked) if (!isNamed.has(one)) addCounts(others, one);
+  return [...named, others].sort(byPoints);
+}
+
+function byPoints(a: Counts, b: Counts): number {
+  return b.points - a.points || b.requests - a.requests;
 }
 
 /**

@@ -44,3 +44,45 @@ it('what a replica publishes can be read, whatever an operation is called and an
   expect(asAsked(JSON.parse(asked.at(-1) ?? '{}'))).toEqual([{ scope: 'account', id: 'acct_1' }]);
   await reports.close();
 });
+
+const COUNTS = { points: 1, requests: 1, refused: 0 };
+
+function reportOn(id: string, operations: number): object {
+  return {
+    owner: { scope: 'account', id },
+    windows: { '10s': COUNTS, '1m': COUNTS, '10m': COUNTS },
+    operations: Array.from({ length: operations }, (_, index) => ({ operation: `op${index}`, ...COUNTS })),
+    accounts: { floor: 0, rows: [] },
+    series: [],
+    refusals: [],
+  };
+}
+
+it('a report that cannot be read hides no other report, and is counted', () => {
+  const ignored: unknown[] = [];
+  const add = (...one: readonly unknown[]) => void ignored.push(one);
+  const reports = [reportOn('a', 1), reportOn('too-many', 1_000), reportOn('of-0.3.0', 81), null];
+  const requests = [
+    { id: 'r'.repeat(200), found: [] },
+    { id: 'r', found: [] },
+  ];
+  const read = asPublication({ takenAtMs: 1, name: 'weir-0', reports, requests }, { add });
+  expect(read?.reports.map(({ owner }) => owner.id)).toEqual(['a', 'of-0.3.0']);
+  expect(read?.requests).toEqual([{ id: 'r', found: [] }]);
+  expect(ignored).toEqual([
+    ['form', 2],
+    ['form', 1],
+  ]);
+  expect(asPublication({ takenAtMs: 1, reports: 'none' })).toBeUndefined();
+});
+
+it('a question that cannot be read hides no other question', () => {
+  expect(
+    asAsked([
+      { scope: 'galaxy', id: 'a' },
+      { scope: 'account', id: 'a' },
+    ]),
+  ).toEqual([{ scope: 'account', id: 'a' }]);
+  expect(asAsked(Array.from({ length: 17 }, () => ({ scope: 'account', id: 'a' })))).toBeUndefined();
+  expect(asAsked({})).toBeUndefined();
+});

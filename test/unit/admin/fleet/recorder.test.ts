@@ -200,3 +200,16 @@ it.each([
 ])('%j is no pulse', (value) => {
   expect(readPulse(value, 0)).toBeUndefined();
 });
+
+it('a queue, a change or a refusal that cannot be read hides nothing else of a replica, and is counted', () => {
+  const { one } = recorder(100_000);
+  const change = { atMs: 1, name: 'limits.changed', text: 'account-read 5 → 6', count: 1 };
+  const pulse = { ...one.pulse(), queues: [{ prefix: '\u0007' }], changes: [{}, change], refusals: ['none'] };
+  let ignored = 0;
+  const add = (_: unknown, count = 1) => {
+    ignored += count;
+  };
+  const read = readPulse({ pulse: JSON.parse(JSON.stringify(pulse)) }, 111_000, { add });
+  expect(read).toMatchObject({ queues: [], changes: [change], refusals: [], limits: 'abc' });
+  expect(ignored).toBe(3);
+});

@@ -4,6 +4,7 @@ import { openMemoryArchive } from '../../../../src/admin/why/memory-archive.ts';
 import { RefusalLog } from '../../../../src/admin/why/refusal-log.ts';
 import { shownRefusal } from '../../../../src/admin/why/shown-refusal.ts';
 import { Why, type WhySources } from '../../../../src/admin/why/why-refused.ts';
+import type { LimitRow } from '../../../../src/domain/limits/rows.ts';
 import { Refusal } from '../../../../src/domain/problems.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
 import type { RequestContext } from '../../../../src/stages/request-context.ts';
@@ -378,4 +379,28 @@ it('a principal that acts for two organizations has an explanation for each', as
   });
   const accounts = await Promise.all(ids.map(async (id) => (await why.find(id))?.[0]?.refusal.account));
   expect(accounts).toEqual(['org_1', 'org_2', 'org_1', 'org_3', 'org_2'].map((one) => `acct of ${one}`));
+});
+
+it('a refusal is found, with what had filled the bucket, whatever operations are called', async () => {
+  const operation = { ...LIST, id: 'list\u0007\u202ethings' };
+  const batch = new UsageBatch();
+  const { charges } = batch;
+  const admitted = Object.assign(requestOf('acct_1', 'org_1'), {
+    operation: { ...LIST, id: 'read\u0007\u202ethings' },
+    chargeAskedMs: performance.now(),
+    cost: 1,
+  });
+  batch.requestFinished(admitted, performance.now());
+  const row = { name: 'account-read', scope: 'account', counts: 'points', selection: {} };
+  const why = openOn(
+    openMemoryArchive(() => NOW_MS),
+    { charges, rows: () => [row as unknown as LimitRow] },
+  );
+  why.requestFinished(Object.assign(refused('acct_1', 'r'), { operation }));
+  expect(await why.find('r')).toMatchObject([
+    {
+      refusal: { operation: 'list\\u0007\\u202ethings' },
+      fills: [['replica-1', expect.anything(), [['read\\u0007\\u202ethings', 'svc', 1, 1]]]],
+    },
+  ]);
 });

@@ -67,3 +67,18 @@ it('an Account that changes its Organization is found in the new one', () => {
   expect(activity.payerOf('account', 'a')?.organization).toBe('new');
   expect(activity.recentOf('organization', 'old', 1)?.windows['10s'].points).toBe(1);
 });
+
+it('the operations of two periods are 50 at most, and lose nothing', () => {
+  const batch = new UsageBatch();
+  const activity = new Activity(batch);
+  for (const [period, nowMs] of [4 * MINUTE_MS, 6 * MINUTE_MS].entries())
+    for (let index = 0; index < 60; index++)
+      batch.requestFinished(request('a', `op${period}.${index}`, index + 1), nowMs);
+  const { operations = [] } = activity.recentOf('account', 'a', 6 * MINUTE_MS) ?? {};
+  expect(operations).toHaveLength(50);
+  expect(operations.reduce((sum, { points }) => sum + points, 0)).toBe(60 * 61);
+  expect(operations.reduce((sum, { requests }) => sum + requests, 0)).toBe(120);
+  expect(operations.filter(({ operation }) => operation === 'others')).toHaveLength(1);
+  const points = operations.map((one) => one.points);
+  expect(points).toEqual(points.toSorted((a, b) => b - a));
+});
