@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
+import { pace } from '../../src/domain/pace.ts';
 import { bucketKey } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { withScripts } from '../../src/store/redis/scripts.ts';
@@ -77,6 +78,22 @@ test('settlements wait while Redis is away, and are applied once when it is back
   expect([...new Set(outcomes)]).toEqual(['settled']);
   expect(dropped).toEqual([]);
   expect(await store.peek(chargeOf('w', 1))).toMatchObject({ buckets: [{ remaining: 60 }] });
+});
+
+test('settlements that have waited are sent as soon as Redis is back', async () => {
+  const usual = pace.settlements;
+  Object.assign(pace, { settlements: { firstMs: 3_600_000, longestMs: 3_600_000 } });
+  onTestFinished(() => void Object.assign(pace, { settlements: usual }));
+  const { line, first, settlement, remaining } = await startTwo();
+  line.set({ kind: 'black hole' });
+  line.hangUp();
+  await expect.poll(async () => (await first.charge(settlement.charge)).outcome).toBe('uncounted');
+  const settled = first.settle(settlement);
+  await pause(50);
+  line.set({ kind: 'open' });
+  line.hangUp();
+  expect(await settled).toMatchObject({ outcome: 'settled' });
+  expect(await remaining()).toBe(79);
 });
 
 /** Two replicas. The connection of the first one can be disturbed. */

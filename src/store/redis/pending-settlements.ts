@@ -56,7 +56,10 @@ export class PendingSettlements {
   readonly #link: Link;
   readonly #observer: StoreObserver;
   readonly #wake: () => void;
+  /** What is to be sent at the end of this turn. */
   readonly #groups = new Map<number, Waiting[]>();
+  /** What could not be sent, or was not answered. New ones need not wait for it. */
+  readonly #unsent: Waiting[] = [];
   readonly #calls = new Set<Promise<void>>();
   /** Their counts are being put back. */
   readonly #missing: Waiting[] = [];
@@ -95,7 +98,7 @@ export class PendingSettlements {
     return settled;
   }
 
-  /** Sends what waits, in the order in which it came. What cannot be sent now waits on. */
+  /** Sends what is new, in the order in which it came. What cannot be sent now waits to be sent again. */
   flush(): void {
     if (this.#groups.size === 0) return;
     const groups = [...this.#groups];
@@ -109,15 +112,22 @@ export class PendingSettlements {
     }
   }
 
+  /** Sends what waits to be sent again, without waiting for its time: a server answers again. */
+  sendAgain(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const waiting of this.#unsent.splice(0)) this.#keep(waiting);
+    this.flush();
+  }
+
   /** Sends what waits once more, and drops what is not answered. */
   async close(): Promise<void> {
     this.#sendMissing();
+    this.sendAgain();
     this.#isClosed = true;
     clearTimeout(this.#timer);
     if (this.#calls.size > 0) await withinMs(Promise.all(this.#calls), CLOSING_MS);
-    const left = [...this.#groups.values()].flat();
-    this.#groups.clear();
-    for (const waiting of left) this.#drop(waiting, 'closed');
+    for (const waiting of this.#unsent.splice(0)) this.#drop(waiting, 'closed');
   }
 
   #keep(waiting: Waiting): void {
@@ -183,16 +193,11 @@ export class PendingSettlements {
       for (const waiting of some) this.#drop(waiting, 'closed');
       return;
     }
-    for (const waiting of some) this.#keep(waiting);
+    this.#unsent.push(...some);
     if (some.length === 0 || this.#timer !== undefined) return;
     this.#failures += 1;
-    this.#timer = setTimeout(
-      () => {
-        this.#timer = undefined;
-        this.flush();
-      },
-      backoffMs(pace.settlements, this.#failures),
-    ).unref();
+    const waitMs = backoffMs(pace.settlements, this.#failures);
+    this.#timer = setTimeout(() => this.sendAgain(), waitMs).unref();
   }
 
   #isTooLate(waiting: Waiting, nowMs: number): boolean {

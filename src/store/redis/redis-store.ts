@@ -78,12 +78,12 @@ export class RedisStore implements Store {
     this.#routes = new ServerRoutes(
       observer,
       (route) => this.#probe(route),
-      () => this.slots.renew(),
+      () => this.#answersAgain(),
     );
     const ready = () => {
       marks?.ready();
       this.#routes.probeSoon();
-      this.slots.renew();
+      this.#answersAgain();
     };
     const lost = () => {
       marks?.lost();
@@ -161,6 +161,12 @@ export class RedisStore implements Store {
     this.#routes.close();
     this.#renewals.close();
     this.#link.close();
+  }
+
+  /** A server can be called again. */
+  #answersAgain(): void {
+    this.slots.renew();
+    this.#settlements.sendAgain();
   }
 
   #isDecidable(charge: Charge): boolean {
