@@ -319,7 +319,7 @@ export class RedisStore implements Store {
   #failed(call: Call, reason: UncountedReason, problem?: string): void {
     const { route } = call;
     this.#giveUp(call, reason, problem);
-    if (isOfOneCharge(reason)) return;
+    if (!isOfServer(reason)) return;
     route.breaker.failed(reason);
     const cause = route.breaker.reason;
     if (cause === undefined) return;
@@ -351,8 +351,13 @@ export class RedisStore implements Store {
     const answer = batch.add({ buckets: [trialBucket(`${key}:probe`)], cost: 1 });
     this.#call({ batch, route });
     const decision = await answer;
-    return decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason) ? decision.reason : undefined;
+    return decision.outcome === 'uncounted' && isOfServer(decision.reason) ? decision.reason : undefined;
   }
+}
+
+/** Whether a failure says something about a whole server. The slot of a Cluster that is moved has servers that answer. */
+function isOfServer(reason: UncountedReason): boolean {
+  return reason !== 'redirected' && !isOfOneCharge(reason);
 }
 
 function firstKey(charge: Charge): string {

@@ -104,6 +104,9 @@ function addressOf(node: Redis): string {
   return `${node.options.host}:${node.options.port}`;
 }
 
+/** Of one call: to the new master of a slot, to the one that a key has moved to, and once more until its other keys have. */
+const MOST_REDIRECTIONS = 3;
+
 function connect(
   settings: RemoteStoreSettings & { kind: 'cluster' },
   clusterRetryStrategy: () => number,
@@ -125,8 +128,9 @@ function connect(
       // A call whose connection broke may have been counted, so it is never repeated.
       retryDelayOnFailover: 0,
       retryDelayOnClusterDown: 0,
-      retryDelayOnTryAgain: 5,
-      maxRedirections: 4,
+      // Of a slot that is moved, Redis says so before the deadline: a deadline that is missed counts against its whole master.
+      retryDelayOnTryAgain: Math.min(5, settings.deadlineMs / (2 * MOST_REDIRECTIONS)),
+      maxRedirections: MOST_REDIRECTIONS,
       // Certificates name hosts, so addresses that the cluster announces are not resolved.
       dnsLookup: (host, callback) =>
         access.tls === undefined
