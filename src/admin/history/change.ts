@@ -43,11 +43,15 @@ export type ShownChange = ReturnType<typeof shown>;
 
 interface Group {
   readonly first: RecordedChange;
-  readonly noticedBy: Set<string | undefined>;
+  /** By the process that noticed it: when it says that it happened. */
+  readonly noticedMs: Map<string | undefined, number>;
   readonly replicas: Set<string | null>;
 }
 
-/** Each change once, newest first: what several replicas noticed within two minutes is one change, at the earliest of its times. */
+/**
+ * Each change once, newest first: what several replicas noticed within two minutes is one change, at the earliest of its times. So is what
+ * one replica wrote twice, because the answer to the first writing was lost.
+ */
 export function onceEach(all: readonly RecordedChange[]): readonly RecordedChange[] {
   const latest = new Map<string, Group>();
   const groups: Group[] = [];
@@ -58,13 +62,18 @@ export function onceEach(all: readonly RecordedChange[]): readonly RecordedChang
     const known = latest.get(key);
     const isKnown =
       known !== undefined &&
-      (isExact || (atMs - known.first.atMs < SAME_CHANGE_MS && !known.noticedBy.has(noticedBy)));
+      (isExact ||
+        (atMs - known.first.atMs < SAME_CHANGE_MS && (known.noticedMs.get(noticedBy) ?? atMs) === atMs));
     if (isKnown) {
-      known.noticedBy.add(noticedBy);
+      known.noticedMs.set(noticedBy, atMs);
       known.replicas.add(change.replica);
       continue;
     }
-    const group = { first: change, noticedBy: new Set([noticedBy]), replicas: new Set([change.replica]) };
+    const group = {
+      first: change,
+      noticedMs: new Map([[noticedBy, atMs]]),
+      replicas: new Set([change.replica]),
+    };
     latest.set(key, group);
     groups.push(group);
   }

@@ -43,3 +43,10 @@ it('a replica that notices the same twice has two entries', () => {
   const noticed = (atMs: number) => change({ kind: 'limits.changed', noticedBy: 'a', atMs });
   expect(timesOf([noticed(1_000), noticed(2_000)])).toEqual([2_000, 1_000]);
 });
+
+it('a loss that was written twice is one entry, although the second has another time of writing', () => {
+  const lost = change({ kind: 'replica.lost', instance: 'c', noticedBy: 'a', writtenMs: 6_000 });
+  const byOther = { ...lost, atMs: 1_400, noticedBy: 'b', writtenMs: 6_500 };
+  expect(timesOf([lost, byOther, { ...lost, writtenMs: 8_000 }])).toEqual([1_000]);
+  expect(timesOf([lost, { ...lost, atMs: 20_000, writtenMs: 25_000 }])).toEqual([20_000, 1_000]);
+});
