@@ -5,13 +5,19 @@ import { pace } from '../../domain/pace.ts';
 import { parsed } from '../../facts/message-bounds.ts';
 import type { MessageRecord, SharedStore } from '../../store/shared-store.ts';
 import type { Losses } from '../fleet/snapshot.ts';
-import { asChange, onceEach, type RecordedChange } from './change.ts';
+import { asChange, ofKind, onceEach, type RecordedChange } from './change.ts';
 import { isLoss, unseenLosses } from './losses.ts';
 
 /** The record of Redis that has the changes. */
 const TOPIC = 'changes';
 
 export const KEPT_MS = 7 * 86_400_000;
+
+/**
+ * The kind of the entry that a replica writes again and again. It is no change, and nobody lists it: a replica that has run for longer than
+ * changes are kept would be unknown without it.
+ */
+export const RUNNING_KIND = 'replica.running';
 
 /** Changes that are kept. Beyond, the oldest are dropped. */
 const MOST = 10_000;
@@ -59,14 +65,16 @@ export class ChangeHistory {
   }
 
   /**
-   * Everything that is kept, as of now, newest first. `isWhole` is false while Redis cannot be read: then only what this replica has
-   * not written yet is known.
+   * Everything that is kept, as of now, newest first, and apart from it the entries of replicas that run. `isWhole` is false while Redis
+   * cannot be read: then only what this replica has not written yet is known.
    */
   async read() {
     const recorded = this.#shared === undefined ? [] : await this.#recorded();
     const fromMs = this.#nowMs() - KEPT_MS;
-    const all = [...(recorded ?? []), ...this.#own].filter(({ atMs }) => atMs >= fromMs);
-    return { changes: onceEach(all).slice(0, MOST), isWhole: recorded !== undefined };
+    const all = [...(recorded ?? []), ...this.#own];
+    const changes = all.filter(({ kind, atMs }) => kind !== RUNNING_KIND && atMs >= fromMs);
+    const running = ofKind(all, RUNNING_KIND);
+    return { changes: onceEach(changes).slice(0, MOST), running, isWhole: recorded !== undefined };
   }
 
   /**
@@ -139,7 +147,8 @@ export class ChangeHistory {
       const writtenMs = this.#nowMs();
       const messages = readable.map((one) => ({
         text: JSON.stringify(isLoss(one.kind) ? { ...one, writtenMs } : one),
-        untilMs: one.atMs + KEPT_MS,
+        // The same text again is kept for longer, and takes no more room.
+        untilMs: (one.kind === RUNNING_KIND ? writtenMs : one.atMs) + KEPT_MS,
       }));
       await record.publish(messages, isTrimmed ? await aboveCap(record) : []);
       const written = new Set(next);

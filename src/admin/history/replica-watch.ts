@@ -127,14 +127,12 @@ export class ReplicaWatch {
 
   /** The last that is known of each; undefined while Redis cannot be read. */
   async #states(): Promise<ReadonlyMap<string, RecordedChange> | undefined> {
-    const { changes, isWhole } = await this.#sources.history.read();
+    const { changes, running, isWhole } = await this.#sources.history.read();
     if (!isWhole) return undefined;
     return new Map(
-      changes
-        .toReversed()
-        .flatMap((one) =>
-          one.kind.startsWith('replica.') && one.instance !== undefined ? [[one.instance, one] as const] : [],
-        ),
+      [...running, ...changes.toReversed()].flatMap((one) =>
+        one.kind.startsWith('replica.') && one.instance !== undefined ? [[one.instance, one] as const] : [],
+      ),
     );
   }
 

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { setTimeout } from 'node:timers/promises';
-import type { RecordedChange } from '../../admin/history/change.ts';
-import { ChangeHistory, KEPT_MS } from '../../admin/history/change-history.ts';
+import { ofKind, type RecordedChange } from '../../admin/history/change.ts';
+import { ChangeHistory, KEPT_MS, RUNNING_KIND } from '../../admin/history/change-history.ts';
 import { ReplicaWatch } from '../../admin/history/replica-watch.ts';
 import { version } from '../../config/package.ts';
 import { pace } from '../../domain/pace.ts';
@@ -13,8 +13,8 @@ import type { Reported } from './reported.ts';
 /** A certificate is reported that ends within this time. */
 const ENDING_MS = 14 * 86_400_000;
 
-/** Between two looks at the certificates. */
-const CERTIFICATES_MS = 3_600_000;
+/** Between two looks at the certificates, and between two entries that this replica still runs. */
+const LOOK_MS = 3_600_000;
 
 /** Keeps what changes, which replicas join, leave and are lost, and when this one lost the store. */
 export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) {
@@ -38,7 +38,7 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) 
     /** This replica serves requests. */
     joined() {
       const files = { limits: metrics.limitsVersion(), operations: metrics.operationsVersion() };
-      const text = `version ${version}, limits ${short(files.limits)}, operations ${short(files.operations)}`;
+      const text = versionsText(metrics);
       const start = { instance, atMs: nowMs() };
       const notice = () => addDeploy(history, files, start, addNoticed);
       void notice().then((isNoticed) => {
@@ -47,7 +47,11 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) 
       });
       void watch?.run();
       const look = () => void addEnding(history, tls.ends, addNoticed);
-      timer = setInterval(look, CERTIFICATES_MS).unref();
+      const renew = shared && renewal(text, start.atMs, () => versionsText(metrics), add);
+      timer = setInterval(() => {
+        look();
+        renew?.(nowMs());
+      }, LOOK_MS).unref();
       look();
     },
     /** The store was asked whether it answers. */
@@ -65,6 +69,21 @@ export function runHistory({ sharing, clock, changes, metrics, tls }: Reported) 
 
 type Add = (kind: string, text: string, more?: Partial<RecordedChange>) => void;
 
+/** The versions that a replica runs with now. */
+function versionsText(metrics: Pick<Metrics, 'limitsVersion' | 'operationsVersion'>): string {
+  return `version ${version}, limits ${short(metrics.limitsVersion())}, operations ${short(metrics.operationsVersion())}`;
+}
+
+/** Writes that a replica runs, with its present versions and the time since when it has them. */
+function renewal(startText: string, startMs: number, presentText: () => string, add: Add) {
+  let [text, atMs] = [startText, startMs];
+  return (nowMs: number) => {
+    const present = presentText();
+    if (present !== text) [text, atMs] = [present, nowMs];
+    add(RUNNING_KIND, text, { atMs });
+  };
+}
+
 /** As many characters of a version of files as the console shows. */
 function short(sha: string): string {
   return sha.slice(0, 8);
@@ -73,8 +92,8 @@ function short(sha: string): string {
 type Files = 'limits' | 'operations';
 
 /**
- * Adds a change of the version or of files, unless it is listed: the last replica that joined before this one had others. Returns false
- * while the history cannot be read.
+ * Adds a change of the version or of files, unless it is listed: the last replica that joined before this one, or that has had its versions
+ * since then, had others. Returns false while the history cannot be read.
  */
 async function addDeploy(
   history: ChangeHistory,
@@ -82,15 +101,16 @@ async function addDeploy(
   { instance, atMs }: Pick<RecordedChange, 'instance' | 'atMs'>,
   add: Add,
 ): Promise<boolean> {
-  const { changes, isWhole } = await history.read();
+  const { changes, running, isWhole } = await history.read();
   if (!isWhole) return false;
-  const last = changes.findIndex(
-    (one) => one.kind === 'replica.joined' && one.instance !== instance && one.atMs <= atMs,
-  );
-  const [, before, limits, operations] = JOINED.exec(changes[last]?.text ?? '') ?? [];
+  const [last] = [...ofKind(changes, 'replica.joined'), ...running]
+    .filter((one) => one.instance !== instance && one.atMs <= atMs)
+    .sort((a, b) => b.atMs - a.atMs);
+  if (last === undefined) return true;
+  const [, before, limits, operations] = JOINED.exec(last.text) ?? [];
   if (before !== undefined && before !== version)
     add('version.changed', `${before} → ${version}`, { subject: 'weir', atMs });
-  const since = new Set(changes.slice(0, Math.max(0, last)).map(({ kind }) => kind));
+  const since = new Set(changes.filter((one) => one.atMs > last.atMs).map(({ kind }) => kind));
   for (const [name, sha] of Object.entries({ limits, operations }) as [Files, string | undefined][]) {
     const kind = `${name}.changed`;
     if (sha === undefined || sha === short(files[name]) || since.has(kind)) continue;
