@@ -92,26 +92,25 @@ export class Notifications {
     if (!isFirst) return;
     const { claims, deliveries, log, isLogged, nowMs } = this.#parts;
     const data = dataOf(filling, context);
-    const isKept = await this.#asked(async () => {
+    const isReported = await this.#asked(async () => {
       await deliveries?.add(nowMs(), { type: 'limit.reached', data });
-      if (deliveries !== undefined) await claims?.keep(claimOf(filling, tag), windowMs);
+      if (isLogged) log.info(data, 'limit.reached');
       return true;
     });
-    if (!isKept) this.#known.set(key, true, { ttl: RETRY_MS });
-    else if (isLogged) log.info(data, 'limit.reached');
+    if (!isReported) this.#known.set(key, true, { ttl: RETRY_MS });
+    else await this.#asked(async () => claims?.keep(claimOf(filling, tag), windowMs));
   }
 
   /**
-   * Whether this replica is the first to report in this window. A claim lasts for the window once the message is kept: if this replica
-   * ends before that, the next request at another one reports.
+   * Whether this replica is the first to report in this window. A claim lasts for the window once the message is kept, or the line is
+   * written: if this replica ends before that, or did not get the answer, the next request reports.
    */
   async #claim(filling: Filling, tag: string): Promise<boolean> {
-    const { claims, deliveries } = this.#parts;
+    const { claims } = this.#parts;
     if (claims === undefined) return true;
     const { lastsMs, percent } = filling;
-    const lifeMs = deliveries === undefined ? lastsMs : Math.min(lastsMs, pace.claimMs);
     const [isFirst = false] = await Promise.all([
-      claims.claim(claimOf(filling, tag), lifeMs),
+      claims.claim(claimOf(filling, tag), Math.min(lastsMs, pace.claimMs)),
       ...(percent === 100 ? [claims.claim(claimOf({ ...filling, percent: 80 }, tag), lastsMs)] : []),
     ]);
     return isFirst;
