@@ -53,7 +53,7 @@ local US_PER_SECOND = 1000000
 -- A total has 32 bits. Charges stay below a limit, which is at most half of this.
 local MOST_POINTS = 4000000000
 local ALREADY, SETTLED, ENDED, MISSING, MOVED, REPEATED = '\0', '\1', '\2', '\3', '>BI7', '\5'
--- The value of a marker, before the nonce. Releases that write no nonce read only this.
+-- The value of a marker, before the nonce.
 local MARKED, MARKER_END = '1', '40'
 local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+) ?(%S*)', '^(%d+) (%d+) (%d+) ?([%w_-]*)', ',(%d+) (%d+) (%d+) (%d+)'
 local PERIOD, PERIOD_STATE = ';(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)', '>BI7I6I7'

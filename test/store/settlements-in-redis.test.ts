@@ -56,7 +56,6 @@ test('what was settled before is settled for the call that did it, and for no ot
   };
   expect(await outcomeOf('a-Nonce_1')).toBe('settled');
   const mark = settledKey(bucket.key, settlement.id);
-  // Release 0.3.0 reads the first byte.
   expect(await client.getrange(mark, 0, 0)).toBe('1');
   for (const afterUs of [0, 2 * US_PER_SECOND]) {
     expect(await outcomeOf('a-Nonce_1', afterUs)).toBe('settled');
@@ -64,7 +63,7 @@ test('what was settled before is settled for the call that did it, and for no ot
     expect(await outcomeOf('a-Nonce_', afterUs)).toBe('already');
     expect(await outcomeOf(undefined, afterUs)).toBe('already');
   }
-  // And it writes nothing else.
+  // Settled without a nonce.
   await client.set(mark, '1');
   expect(await outcomeOf('a-Nonce_1')).toBe('already');
   const peek = { buckets: [bucket], cost: 1 };
