@@ -8,6 +8,8 @@ export interface Making<T extends Fact> {
   readonly keys: readonly string[];
   /** Whether the record is read first, in case it has facts about these keys that this process does not know. It may be long. */
   readonly readsRecord?: boolean;
+  /** Whether a fact that somebody else makes at the same time must not end earlier because of these. The record is then read afterwards. */
+  readonly keepsLonger?: boolean;
   /**
    * Returns the facts; none if there is nothing to change. What it throws rejects the change.
    *
@@ -42,10 +44,11 @@ export async function recordFacts<T extends Fact>(
   making: Making<T>,
   known: readonly T[] = [],
 ): Promise<MadeFacts<T>> {
-  const { keys, readsRecord = false } = making;
+  const { keys, readsRecord = false, keepsLonger = false } = making;
   const nowMs = await record.nowMs();
   const facts = new Facts(kind);
   const replaced = new Set(known.map((fact) => kind.write(fact)));
+  const about = [...known];
   let others = 0;
   for (const message of readsRecord ? await record.messages() : []) {
     const fact = readMessage(kind, message, nowMs);
@@ -55,10 +58,12 @@ export async function recordFacts<T extends Fact>(
       continue;
     }
     replaced.add(message.text);
+    about.push(fact);
     facts.add(fact, nowMs);
   }
   for (const fact of known) facts.add(fact, nowMs);
-  const current = keys.flatMap((key) => facts.find(key, nowMs) ?? []);
+  const latest = keys.flatMap((key) => facts.find(key, nowMs) ?? []);
+  const current = latest.map((one) => (keepsLonger ? endingLast(one, about, kind) : one));
   const made = makeFacts(making, current, nowMs);
   if (made.length === 0) return { facts: made, received: 0, notPublished: undefined };
   if (others >= kind.most && current.length === 0) throw new NoRoom(kind);
@@ -67,7 +72,69 @@ export async function recordFacts<T extends Fact>(
     const { keptUntilMs = 0 } = facts.findKept(kind.keyOf(fact)) ?? {};
     return { text: kind.write(fact), untilMs: Math.max(fact.untilMs, keptUntilMs) };
   });
-  return { ...(await record.publish(messages, [...replaced])), facts: made };
+  const published = { ...(await record.publish(messages, [...replaced])), facts: made };
+  return keepsLonger ? withLongest(record, kind, published) : published;
+}
+
+/** A fact with the end of the longest about its key, unless one of them is a removal, which may be meant for all of them. */
+function endingLast<T extends Fact>(latest: T, all: readonly T[], { keyOf }: FactKind<T>): T {
+  const same = all.filter((one) => keyOf(one) === keyOf(latest));
+  if (same.some(({ isRemoved }) => isRemoved)) return latest;
+  return { ...latest, untilMs: Math.max(latest.untilMs, ...same.map(({ untilMs }) => untilMs)) };
+}
+
+/** Several replicas that make facts about one key at the same moment need fewer. */
+const MOST_REPAIRS = 5;
+
+/**
+ * Makes a fact once more that somebody else has made at the same time, so that neither had read the other one, if the later one ends
+ * earlier. The one that is published last is read together with all others.
+ */
+async function withLongest<T extends Fact>(
+  record: MessageRecord,
+  kind: FactKind<T>,
+  published: MadeFacts<T>,
+): Promise<MadeFacts<T>> {
+  let last = published;
+  try {
+    for (let repairs = 0; repairs < MOST_REPAIRS; repairs++) {
+      const [fact] = last.facts;
+      const longest = fact && longestOf(fact, kind, await record.messages(), await record.nowMs());
+      if (longest === undefined) return last;
+      const { made, keptUntilMs, replaced } = longest;
+      const message = { text: kind.write(made), untilMs: keptUntilMs };
+      last = { ...(await record.publish([message], replaced)), facts: [made] };
+    }
+  } catch {
+    // What was published is in force all the same.
+  }
+  return last;
+}
+
+/** The later of several facts about one key with the end of the longest, and the messages that it replaces. Undefined if it is there. */
+function longestOf<T extends Fact>(
+  fact: T,
+  kind: FactKind<T>,
+  messages: readonly RecordedMessage[],
+  nowMs: number,
+) {
+  const key = kind.keyOf(fact);
+  const known = new Facts(kind);
+  const all: T[] = [fact];
+  const replaced = [kind.write(fact)];
+  for (const message of messages) {
+    const one = readMessage(kind, message, nowMs);
+    if (one === undefined || kind.keyOf(one) !== key) continue;
+    all.push(one);
+    replaced.push(message.text);
+  }
+  for (const one of all) known.add(one, nowMs);
+  const current = known.find(key, nowMs) ?? fact;
+  const { untilMs } = endingLast(current, all, kind);
+  if (current.untilMs === untilMs) return undefined;
+  const atMs = Math.max(nowMs, ...all.map((one) => one.atMs + 1));
+  const keptUntilMs = Math.max(untilMs, ...all.map((one) => one.keptUntilMs ?? 0));
+  return { made: { ...fact, atMs, untilMs }, keptUntilMs, replaced };
 }
 
 /** Facts of the store, and the clock by which they expire. */

@@ -92,11 +92,12 @@ export class Revocations extends Facts<Revocation> {
   }
 }
 
-/** Revokes a target. One that is revoked for longer already stays so. */
+/** Revokes a target. One that is revoked for longer already, or at the same time, stays so. */
 export function revoking(revoked: Revoked, forMs: number, reason?: ChangeReason): Making<Revocation> {
   return {
     keys: [targetKey(revoked)],
     readsRecord: true,
+    keepsLonger: true,
     make(atMs, [current]) {
       const isRevoked = current !== undefined && !current.isRemoved;
       const untilMs = Math.max(Math.ceil(atMs + forMs), isRevoked ? current.untilMs : 0);

@@ -1,7 +1,16 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { digestOfHex } from '../../../src/domain/token-digest.ts';
-import { readRevocation, readTarget, writeRevocation } from '../../../src/facts/revocation-message.ts';
-import { type Revocation, Revocations } from '../../../src/facts/revocations.ts';
+import { recordFacts } from '../../../src/facts/fact-record.ts';
+import {
+  principalKey,
+  REVOCATIONS,
+  readRevocation,
+  readTarget,
+  writeRevocation,
+} from '../../../src/facts/revocation-message.ts';
+import { type Revocation, Revocations, revoking } from '../../../src/facts/revocations.ts';
+import type { MessageRecord, RecordedMessage } from '../../../src/store/shared-store.ts';
 
 const HEX = 'ab'.repeat(32);
 const DIGEST = digestOfHex(HEX);
@@ -95,4 +104,53 @@ it.each([
   '{"kind":1}',
 ])('a message that makes no sense is ignored: %s', (message) => {
   expect(readRevocation(message, 0)).toBeUndefined();
+});
+
+/** The record of Redis, whose calls run in the order of a scheduler. `published` has every message that replicas receive. */
+function recordOf(scheduler: fc.Scheduler, nowMs: () => number) {
+  const kept = new Map<string, number>();
+  const published: string[] = [];
+  const record = {
+    nowMs: () => scheduler.schedule(Promise.resolve()).then(nowMs),
+    messages: () =>
+      scheduler
+        .schedule(Promise.resolve())
+        .then(() => [...kept].map(([text, untilMs]) => ({ text, untilMs }))),
+    publish: (messages: readonly RecordedMessage[], replaced: readonly string[]) =>
+      scheduler.schedule(Promise.resolve()).then(() => {
+        for (const text of replaced) kept.delete(text);
+        for (const { text, untilMs } of messages) kept.set(text, untilMs);
+        published.push(...messages.map(({ text }) => text));
+        return { received: 1, notPublished: undefined };
+      }),
+  };
+  return { record: record as unknown as MessageRecord, published };
+}
+
+it('of revocations that are made at the same time, none ends another one earlier, at any replica', async () => {
+  const start = 1_800_000_000_000;
+  const lengths = fc.array(
+    fc.integer({ min: 1, max: 500 }).map((minutes) => minutes * 60_000),
+    {
+      minLength: 2,
+      maxLength: 4,
+    },
+  );
+  const made = fc.asyncProperty(fc.scheduler(), lengths, fc.boolean(), async (scheduler, all, isFast) => {
+    let ms = start;
+    const clock = () => (isFast ? start : ms++);
+    const { record, published } = recordOf(scheduler, clock);
+    const making = all.map((forMs) => recordFacts(record, REVOCATIONS, revoking(principal, forMs)));
+    await scheduler.waitFor(Promise.all(making));
+    const longest = start + Math.max(...all);
+    for (const order of [published, published.toReversed(), published.toSorted()]) {
+      const replica = new Revocations(() => start);
+      for (const text of order) {
+        const revocation = readRevocation(text, start);
+        if (revocation !== undefined) replica.add(revocation);
+      }
+      expect(replica.findInForce(principalKey('person_1'), start)?.untilMs).toBeGreaterThanOrEqual(longest);
+    }
+  });
+  await fc.assert(made, { numRuns: 500 });
 });
