@@ -4,7 +4,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Identities } from '../config/files/identities/parse-identities.ts';
 import type { Principal } from '../domain/caller.ts';
 import { settlementText } from '../domain/settlement/settlement-text.ts';
-import type { Changes, Difference } from '../observe/log/noticed-changes.ts';
+import type { Difference } from '../observe/log/difference-text.ts';
+import type { Changes } from '../observe/log/noticed-changes.ts';
 import type { ListedOperation } from '../operations/listed-operation.ts';
 import type { Configuration, Reloadable } from './configuration.ts';
 
@@ -53,7 +54,7 @@ export function reportingChanges(
   };
 }
 
-/** The start of a SHA-256 of what operations are called and cost, equal on every replica that has the same. */
+/** The start of a SHA-256 of what operations are called, cost and validate, equal on every replica that has the same. */
 export function versionOf(operations: readonly ListedOperation[]): string {
   const values = [...valuesOf(operations)].sort(([a], [b]) => (a < b ? -1 : 1));
   return hash('sha256', JSON.stringify(values.map(([key, { to }]) => [key, to]))).slice(0, 12);
@@ -67,15 +68,22 @@ interface Value {
 
 function valuesOf(operations: readonly ListedOperation[]): ReadonlyMap<string, Value> {
   return new Map(
-    operations.map((one) => [`${one.method} ${one.path}`, { name: { operation: one.id }, to: priceOf(one) }]),
+    operations.map((one) => [`${one.method} ${one.path}`, { name: { operation: one.id }, to: termsOf(one) }]),
   );
 }
 
-/** What a request for an operation is charged. */
-function priceOf(operation: ListedOperation): object {
-  const { cost, kind, access } = operation;
+/** What a request for an operation is charged and validated by. The tags, because limits select by them. */
+function termsOf(operation: ListedOperation): object {
+  const { cost, kind, access, tags = [], validation } = operation;
   const settlement = settlementText(operation);
-  return { cost, kind, access, ...(settlement && { settlement }) };
+  return {
+    cost,
+    kind,
+    access,
+    ...(settlement && { settlement }),
+    ...(tags.length > 0 && { tags: [...new Set(tags)].sort() }),
+    ...(validation !== 'none' && { validate: validation }),
+  };
 }
 
 async function reportIdentities(before: Identities, after: Identities, changes: Changes): Promise<void> {
@@ -132,7 +140,9 @@ const ORDER: readonly Difference['change'][] = ['changed', 'removed', 'added'];
 
 function differenceBetween(from: Value | undefined, to: Value | undefined): Difference {
   const change = from === undefined ? 'added' : to === undefined ? 'removed' : 'changed';
-  const values = { ...(from && { from: from.to }), ...(to && { to: to.to }) };
+  const isRenamed = from !== undefined && to !== undefined && !isDeepStrictEqual(from.name, to.name);
+  const valueIn = (one: Value) => (isRenamed ? { ...one.name, ...one.to } : one.to);
+  const values = { ...(from && { from: valueIn(from) }), ...(to && { to: valueIn(to) }) };
   return { change, ...(to ?? from)?.name, ...values };
 }
 

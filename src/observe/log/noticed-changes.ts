@@ -1,9 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import { type Static, Type } from 'typebox';
 import { plainLine } from '../../domain/printable.ts';
-import { shownTime } from '../../domain/shown.ts';
 import { amount, plainText, timeMs } from '../../facts/message-bounds.ts';
+import { type Difference, differenceText, subjectIn } from './difference-text.ts';
 
 /** Changes of what is in force that operators see in the log, as marks in charts, and in a list. */
 const NAMES = [
@@ -42,23 +41,12 @@ export const noticedChange = Type.Object({
 
 export type NoticedChange = Readonly<Static<typeof noticedChange>>;
 
-/** One difference of a change. */
-export interface Difference {
-  readonly change: 'added' | 'removed' | 'changed';
-  /** The Account, Organization, address or principal; missing for a default. */
-  readonly id?: string;
-  readonly bucket?: string;
-  readonly operation?: string;
-  /** What it is, where it has neither a bucket nor an operation: `principal`, `token` or `account`. */
-  readonly what?: string;
-  readonly from?: object;
-  readonly to?: object;
-}
-
 /** The members of the line of a change. */
 interface Members {
   readonly difference?: readonly Difference[];
   readonly omitted?: number;
+  /** The window of the contract's limits, if it changed. */
+  readonly windowSeconds?: { readonly from: number; readonly to: number };
   readonly why?: string | null;
   readonly by?: string | null;
   /** What the change is about, where it has no difference. */
@@ -136,51 +124,30 @@ export class Changes {
   }
 }
 
-function subjectOf({ difference = [], id }: Members): string | null {
+function subjectOf({ difference = [], windowSeconds, id }: Members): string | null {
   const [only, ...others] = difference;
-  const subject = id ?? (others.length === 0 ? (only?.id ?? only?.operation) : undefined);
+  const isOne = only !== undefined && others.length === 0 && windowSeconds === undefined;
+  const subject = id ?? (isOne ? subjectIn(only) : undefined);
   return subject === undefined ? null : plainLine(subject, MAX_SUBJECT_CHARACTERS);
 }
 
-function countOf({ difference = [], omitted = 0 }: Members): number {
-  return Math.max(1, difference.length + omitted);
+function countOf({ difference = [], omitted = 0, windowSeconds }: Members): number {
+  return Math.max(1, difference.length + omitted + (windowSeconds === undefined ? 0 : 1));
 }
 
 function textOf(members: Members): string {
-  const { difference = [], why, by, about } = members;
-  const named = difference.slice(0, MOST_NAMED).map(differenceText);
+  const { difference = [], windowSeconds, why, by, about } = members;
+  const window = windowSeconds && `windowSeconds ${windowSeconds.from} → ${windowSeconds.to}`;
+  const all = [
+    ...(window === undefined ? [] : [window]),
+    ...difference.slice(0, MOST_NAMED).map(differenceText),
+  ];
+  const named = all.slice(0, MOST_NAMED);
   const more = countOf(members) - named.length;
   const parts = [...(about === undefined ? [] : [about]), ...named];
-  if (difference.length > 0 && more > 0) parts.push(`${more} more`);
-  if (parts.length === 0) parts.push('nothing that counts differs');
+  if (named.length > 0 && more > 0) parts.push(`${more} more`);
+  if (parts.length === 0) parts.push('nothing that is compared differs');
   const reason = why ? `: ${why}${by ? ` (${by})` : ''}` : '';
   // Other replicas would not read a pulse, nor anybody the list of changes, with a character that these do not allow.
   return plainLine(`${parts.join(', ')}${reason}`, MAX_TEXT_CHARACTERS);
-}
-
-function differenceText({ change, id, bucket, operation, what, from, to }: Difference): string {
-  const thing = operation ?? (bucket !== undefined && id !== undefined ? `${bucket} of` : bucket) ?? what;
-  const name = [thing, id].filter((part) => part !== undefined).join(' ');
-  const isSame = (member: string) => isDeepStrictEqual(memberOf(from, member), memberOf(to, member));
-  const values = [from, to].map((one) => valueText(one, isSame)).filter((text) => text !== '');
-  if (change !== 'changed' && values.length < 2)
-    return `${name} ${change}${values.map((one) => ` (${one})`)}`;
-  return `${name} ${values.join(' → ')}`;
-}
-
-function memberOf(value: object | undefined, name: string): unknown {
-  return (value as Readonly<Record<string, unknown>> | undefined)?.[name];
-}
-
-/** Such as `500`, `10 points` or `organization org_1`. */
-function valueText(value: object | undefined, isSame: (member: string) => boolean): string {
-  return Object.entries(value ?? {})
-    .filter(([name]) => !isSame(name))
-    .map(([name, one]) => {
-      if (name === 'limit') return String(one);
-      if (name === 'until') return `until ${shownTime(String(one))} UTC`;
-      if (name === 'cost') return one === 1 ? '1 point' : `${one} points`;
-      return `${name} ${Array.isArray(one) ? one.join(' ') : one}`;
-    })
-    .join(' ');
 }

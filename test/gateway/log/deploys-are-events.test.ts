@@ -82,6 +82,30 @@ it('a deployed price is one line at each replica, one change of the fleet, and a
   }
 });
 
+it('an operation that loses its tags or its validation, or gets another name, is named', async () => {
+  const { replicas, write } = await startTwo();
+  const [{ events }] = replicas;
+  const paths = (list: object, report: object, id: string) => ({
+    '/v3/things': { get: { operationId: 'listThings', responses: {}, ...list } },
+    '/v3/reports': { post: { operationId: 'report', responses: {}, ...report } },
+    '/v3/payees': { get: { operationId: id, responses: {} } },
+  });
+  const tags = { tags: ['heavy', 'slow'] };
+  await write('openapi.yaml', operations(1, paths(tags, { 'x-weir': { validate: 'body' } }, 'list')));
+  await expect.poll(() => events('operations.changed').length, SOON).toBe(1);
+  await write('openapi.yaml', operations(1, paths({}, { 'x-weir': { validate: false } }, 'listPayees')));
+  await expect.poll(() => events('operations.changed').length, SOON).toBe(2);
+  expect(await changesAt(replicas[0].adminUrl)).toContainEqual(
+    expect.objectContaining({
+      text: [
+        'listThings tags heavy slow → no tags',
+        'report validate body → no validate',
+        'listPayees operation list → operation listPayees',
+      ].join(', '),
+    }),
+  );
+});
+
 it('deployed identities are one bounded line without tokens', async () => {
   const { replicas, write } = await startTwo();
   const [{ events, adminUrl }] = replicas;

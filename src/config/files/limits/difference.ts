@@ -88,9 +88,11 @@ class Noted {
   compareRows(): void {
     for (const row of this.#after.rows) {
       const earlier = rowNamed(this.#before, row.name);
-      if (row.isContract || earlier === undefined || isDeepStrictEqual(row, earlier)) continue;
+      if (row.isContract || earlier === undefined) continue;
+      const [from, to] = [counted(earlier), counted(row)];
+      if (isDeepStrictEqual(from, to)) continue;
       const { name: bucket, scope } = row;
-      this.#note({ change: 'changed', scope, bucket, from: counted(earlier), to: counted(row) });
+      this.#note({ change: 'changed', scope, bucket, from, to });
     }
   }
 
@@ -147,7 +149,7 @@ function changeOf(from: object | number | undefined, to: object | number | undef
 
 function counted(row: LimitRow) {
   const { scope: per, ...others } = countedBy(row);
-  return { per, ...others };
+  return { per, ...others, ...(row.durable === false && { durable: false }) };
 }
 
 function shown({ limit, shadow, untilMs }: GivenLimit) {

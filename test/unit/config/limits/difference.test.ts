@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { differenceOf } from '../../../../src/config/files/limits/difference.ts';
 import type { GivenLimit, Limits, RowLimits } from '../../../../src/domain/limits/limits.ts';
-import { contractRows } from '../../../../src/domain/limits/rows.ts';
+import { contractRows, type LimitRow } from '../../../../src/domain/limits/rows.ts';
 
 const given = (limit: number): GivenLimit => ({ limit, shadow: false });
 
@@ -67,6 +67,25 @@ it('names what was added, removed and changed', async () => {
       { change: 'removed', scope: 'account', id: 'gone', bucket: 'account-read', from: { limit: 1 } },
     ],
   });
+});
+
+it('names a limit whose counts are no longer recorded, and not what is only written in other words', async () => {
+  const before = limits({});
+  const month = (durable?: boolean): LimitRow => ({
+    name: 'month',
+    headerName: 'month',
+    scope: 'account',
+    counts: 'points',
+    windowSeconds: 31 * 86_400,
+    durable,
+    selection: {},
+    isContract: false,
+  });
+  const withRow = (row: LimitRow) => ({ ...before, rows: [...before.rows, row] });
+  const { difference } = await differenceOf(withRow(month()), withRow(month(false)));
+  expect(difference).toMatchObject([{ change: 'changed', bucket: 'month', to: { durable: false } }]);
+  const { difference: none } = await differenceOf(withRow(month()), withRow(month(true)));
+  expect(none).toEqual([]);
 });
 
 it('names a changed window', async () => {

@@ -2,12 +2,8 @@ import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { asChange } from '../../../../src/admin/history/change.ts';
 import { matching } from '../../../../src/facts/message-bounds.ts';
-import {
-  Changes,
-  type Difference,
-  type KeptChange,
-  noticedChange,
-} from '../../../../src/observe/log/noticed-changes.ts';
+import type { Difference } from '../../../../src/observe/log/difference-text.ts';
+import { Changes, type KeptChange, noticedChange } from '../../../../src/observe/log/noticed-changes.ts';
 
 test.each<[Difference, string]>([
   [
@@ -38,10 +34,68 @@ test.each<[Difference, string]>([
     { change: 'changed', operation: 'listThings', from: { cost: 1 }, to: { cost: 5 } },
     'listThings 1 point → 5 points',
   ],
+  [
+    { change: 'changed', plan: 'pro', bucket: 'account-read', from: { limit: 2_000 }, to: { limit: 5_000 } },
+    'account-read of plan pro 2000 → 5000',
+  ],
+  [
+    {
+      change: 'changed',
+      bucket: 'm',
+      from: { per: 'account', period: { unit: 'month', timeZone: 'UTC', startsOn: 1 } },
+      to: { per: 'account', period: { unit: 'month', timeZone: 'UTC', startsOn: 15 } },
+    },
+    'm startsOn 1 → startsOn 15',
+  ],
+  [
+    {
+      change: 'changed',
+      bucket: 'm',
+      from: { windowSeconds: 60 },
+      to: { windowSeconds: 604_800, period: { unit: 'week', timeZone: 'UTC', startsOn: 'monday' } },
+    },
+    'm windowSeconds 60 → windowSeconds 604800 period week timeZone UTC startsOn monday',
+  ],
+  [
+    {
+      change: 'changed',
+      operation: 'listThings',
+      from: { cost: 1, tags: ['big'], validate: 'body' },
+      to: { cost: 1 },
+    },
+    'listThings tags big validate body → no tags or validate',
+  ],
+  [
+    { change: 'changed', bucket: 'search', from: { limit: 5, shadow: true }, to: { limit: 5 } },
+    'search shadow true → no shadow',
+  ],
+  [
+    { change: 'changed', what: 'principal', id: 'svc_1', from: { actsFor: [] }, to: { actsFor: ['acct_2'] } },
+    'principal svc_1 no actsFor → actsFor acct_2',
+  ],
 ])('a change of %j is listed as %s', (difference, text) => {
   const changes = new Changes(pino({ enabled: false }), Date.now);
   changes.info({ difference: [difference] }, 'limits.changed');
   expect(changes.latest[0]?.text).toBe(text);
+});
+
+test('the subject is the plan, and a changed window is named with the number of further changes', () => {
+  const changes = new Changes(pino({ enabled: false }), Date.now);
+  const kept: KeptChange[] = [];
+  changes.onNoticed = (change) => void kept.push(change);
+  const difference = [
+    { change: 'changed', plan: 'pro', bucket: 'account-read', from: { limit: 2_000 }, to: { limit: 5_000 } },
+  ] as const;
+  changes.info({ difference }, 'limits.changed');
+  const windowSeconds = { from: 1, to: 60 };
+  changes.info({ difference: [], windowSeconds }, 'limits.changed');
+  changes.info({ difference, windowSeconds, omitted: 3 }, 'limits.changed');
+  expect(kept).toMatchObject([
+    { subject: 'pro', text: 'account-read of plan pro 2000 → 5000' },
+    { subject: null, text: 'windowSeconds 1 → 60' },
+    { subject: null, text: 'windowSeconds 1 → 60, account-read of plan pro 2000 → 5000, 3 more' },
+  ]);
+  expect(changes.latest.map(({ count }) => count).sort()).toEqual([1, 1, 5]);
 });
 
 test.each<[string, Partial<Difference>]>([
