@@ -12,6 +12,11 @@ export interface LiveLimit extends OperatorFact {
   readonly id: string;
   /** Points or requests per window or period. */
   readonly limit: number;
+  /**
+   * What the files set there when it was made, by the plan of the owner. Undefined where an older version made it. Not every replica knows
+   * every plan, and all of them report one change.
+   */
+  readonly filed?: number | 'none';
 }
 
 const message = Type.Object({
@@ -19,6 +24,10 @@ const message = Type.Object({
   id,
   limit: Type.Integer({ minimum: 1, maximum: MAX_PERIOD_LIMIT }),
   ...OPERATOR_MEMBERS,
+  // The last: a message without it, as an older version repeats it, sorts later and so changes nothing.
+  filed: Type.Optional(
+    Type.Union([Type.Integer({ minimum: 0, maximum: MAX_PERIOD_LIMIT }), Type.Literal('none')]),
+  ),
 });
 
 export const LIVE_LIMITS: FactKind<LiveLimit> = operatorKind(message, {

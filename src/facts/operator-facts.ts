@@ -14,7 +14,7 @@ export interface OperatorFact extends Fact, ChangeReason {}
 /** Files remain the source of truth: what is needed for longer belongs in one. */
 export const LONGEST_MS = 7 * 86_400_000;
 
-/** The last members of each message. */
+/** The members of each message that do not depend on what it is about. */
 export const OPERATOR_MEMBERS = {
   atMs: timeMs,
   untilMs: timeMs,
@@ -27,7 +27,7 @@ export const OPERATOR_MEMBERS = {
 /**
  * The kind of facts whose messages are JSON that matches a schema.
  *
- * @param message has the members in the order in which they are written, the last are `OPERATOR_MEMBERS`
+ * @param message has the members in the order in which they are written
  */
 export function operatorKind<S extends TObject<typeof OPERATOR_MEMBERS>>(
   message: S,

@@ -36,6 +36,8 @@ interface LiveLimitSources {
   readonly blocks: Pick<BlockApi, 'list' | 'isRead' | 'ageSeconds'>;
   readonly log: Changes;
   readonly owners: Pick<KnownOwners, 'refuseUnknown'>;
+  /** What the files set for a bucket of an owner; undefined if they have no such row. */
+  filedLimit(bucket: string, id: string): Promise<number | 'none' | undefined>;
   /** The operations that could never be admitted under these limits. */
   findCosts(limits: Limits): readonly Problem[];
 }
@@ -107,8 +109,8 @@ export class LiveLimitApi implements FactApi {
   ): Promise<readonly ShownLimit[]> {
     this.#refuseCosts(owner, limits);
     const { id } = owner;
-    const asked = limits.map(({ bucket, limit }) => ({ bucket, id, limit }));
     if (!isForced) await this.#sources.owners.refuseUnknown(SCOPE_OF[owner.section], id);
+    const asked = await this.#withFiled(limits.map(({ bucket, limit }) => ({ bucket, id, limit })));
     return this.#change('limit set', { why, by }, asked, (atMs) =>
       asked.map((limit) => ({ ...limit, atMs, untilMs: atMs + forMs, why, by })),
     );
@@ -127,9 +129,19 @@ export class LiveLimitApi implements FactApi {
     const { live, nowMs } = this.#sources.buckets;
     const inForce = live.inForce(nowMs).filter(isMeant);
     if (inForce.length === 0) throw new ActionRefused(`${id} has no such live limit.`);
-    return this.#change('limit unset', reason, inForce, (atMs) =>
-      inForce.map((limit) => ({ ...limit, ...reason, atMs, isRemoved: true })),
+    const removed = await this.#withFiled(inForce);
+    return this.#change('limit unset', reason, removed, (atMs) =>
+      removed.map((limit) => ({ ...limit, ...reason, atMs, isRemoved: true })),
     );
+  }
+
+  #withFiled<T extends LimitTarget>(targets: readonly T[]) {
+    const { filedLimit } = this.#sources;
+    const known = targets.map(async (target) => {
+      const filed = await filedLimit(target.bucket, target.id);
+      return filed === undefined ? target : { ...target, filed };
+    });
+    return Promise.all(known);
   }
 
   #refuseCosts({ section, id }: LimitOwner, limits: LimitRequest['limits']): void {

@@ -36,6 +36,9 @@ export interface UsageSources {
   writtenAt(bucket: PayerBucket): Promise<string | undefined>;
 }
 
+/** What says to whom an owner belongs, and which plan it has. */
+export type OwnerSources = Pick<UsageSources, 'buckets' | 'activity' | 'directory' | 'homeOf'>;
+
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 /**
@@ -193,7 +196,7 @@ interface OwnerQuery {
  * directory come first, then what the query says, then the requests that reached this replica. Undefined where none of them knows.
  * Rejects with an ActionRefused if the query names another Account or Organization than the files or the directory.
  */
-async function findOwner(query: OwnerQuery, sources: UsageSources): Promise<UsageOwner | undefined> {
+export async function findOwner(query: OwnerQuery, sources: OwnerSources): Promise<UsageOwner | undefined> {
   const { scope, id } = query;
   const payer = sources.activity.payerOf(scope, id);
   if (scope === 'organization' || scope === 'address') {

@@ -2,6 +2,7 @@ import { BlockApi } from '../../admin/facts/block-api.ts';
 import { blockEvents, liveLimitEvents } from '../../admin/facts/fact-events.ts';
 import { LiveLimitApi } from '../../admin/facts/live-limit-api.ts';
 import { RevocationApi } from '../../admin/facts/revocation-api.ts';
+import { filedLimit } from '../../admin/usage/filed-limit.ts';
 import type { Identities } from '../../config/files/identities/parse-identities.ts';
 import { FollowedFacts } from '../../facts/followed-facts.ts';
 import { judgingIdentity } from '../../facts/revocation-target.ts';
@@ -62,19 +63,22 @@ export function runAdmin(configuration: Configuration, reported: Reported) {
 function runFacts(
   { settings }: Configuration,
   { sharing, buckets, changes, identity, metrics }: Reported,
-  { tries, known, blocks, owners, operations }: Collected,
+  { tries, known, blocks, owners, operations, activity }: Collected,
 ) {
   const { clock } = sharing;
   if (sharing.store !== undefined) metrics.showClock(() => clock.offsetMs);
   const limits = new FollowedFacts(buckets.live, sharing, liveLimitEvents(buckets, changes));
   const blocking = new FollowedFacts(blocks, sharing, blockEvents(blocks, changes));
   const blockApi = new BlockApi({ blocks, facts: blocking, log: changes, owners });
+  const { directory } = identity;
+  const ownerSources = { buckets, activity, directory, homeOf: (one: string) => known.principalOf(one) };
   const limitApi = new LiveLimitApi({
     buckets,
     facts: limits,
     blocks: blockApi,
     log: changes,
     owners,
+    filedLimit: (bucket, id) => filedLimit(bucket, id, ownerSources),
     findCosts: (changed) => findCosts(operations(), changed, settings),
   });
   const revocationApi = new RevocationApi({

@@ -102,6 +102,34 @@ it('a changed file is one limits.changed with the difference', async () => {
   expect(await gateway.metrics()).toContain(`weir_limits_info{sha="${line?.sha}"} 1`);
 });
 
+it('a live limit of an Account with a plan names the limit of the plan at every replica', async () => {
+  const files = mountConfigMap({
+    'limits.yaml': {
+      windowSeconds: WINDOW_SECONDS,
+      defaults: LIMITS,
+      plans: { pro: { 'account-read': 200 } },
+      organizations: { org_1: { plan: 'pro' } },
+    },
+  });
+  onTestFinished(() => files.remove());
+  const settings = { limits: { file: files.file('limits.yaml') } };
+  const store = uniqueRedisStore();
+  const gateways = [await start({ store, settings }), await start({ store, settings })] as const;
+  const path = `${gateways[0].adminUrl}/limits/live/accounts/acct_1`;
+  const body = JSON.stringify({ 'account-read': 5000, why: 'launch', by: 'alice' });
+  await fetch(path, { method: 'PUT', headers: { 'Content-Type': 'application/json' }, body });
+  for (const gateway of gateways)
+    await expect.poll(() => linesOf(gateway, 'limits.changed'), WITHIN).toHaveLength(1);
+  await fetch(`${path}?why=over&by=bob`, { method: 'DELETE' });
+  for (const gateway of gateways) {
+    await expect.poll(() => linesOf(gateway, 'limits.changed'), WITHIN).toHaveLength(2);
+    expect(linesOf(gateway, 'limits.changed')).toMatchObject([
+      { difference: [{ from: { limit: 200 }, to: { limit: 5000 } }] },
+      { difference: [{ from: { limit: 5000 }, to: { limit: 200 } }] },
+    ]);
+  }
+});
+
 it('a live limit is one limits.changed at every replica, and so is its removal', async () => {
   const store = uniqueRedisStore();
   const gateways = [await start({ store }), await start({ store })] as const;

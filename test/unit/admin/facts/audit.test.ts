@@ -59,6 +59,7 @@ it('each action writes one line with who, what and why, and what became of it', 
     blocks: { list: async () => [], isRead: true, ageSeconds: 0 },
     log: changes,
     owners: { refuseUnknown: async () => {} },
+    filedLimit: async () => 500,
     findCosts: () => [],
   });
   const limits = [{ bucket: 'account-read', limit: 900 }] as const;
@@ -92,4 +93,17 @@ it('each action writes one line with who, what and why, and what became of it', 
     },
     { audit: true, action: 'limit set', why: 'late', outcome: 'unknown', limits: [limit] },
   ]);
+});
+
+it('a replica that does not know the plan of an owner reports the limits that the others report', () => {
+  const buckets = new Buckets('weir', parseLimits('{}', 'limits.yaml'));
+  const changes = new Changes(pino({ enabled: false }), Date.now);
+  const { apply } = liveLimitEvents(buckets, changes);
+  const atMs = Date.now();
+  const live = { bucket: 'account-read', id: 'acct_1', limit: 5_000, why: 'launch', by: 'alice' };
+  const until = atMs + 60_000;
+  apply({ ...live, atMs, untilMs: until, filed: 2_000 });
+  expect(changes.latest[0]?.text).toMatch(/^account-read of acct_1 2000 → 5000 until /);
+  apply({ ...live, atMs: atMs + 1, untilMs: until, filed: 2_000, isRemoved: true });
+  expect(changes.latest[0]?.text).toMatch(/^account-read of acct_1 5000 until .* UTC → 2000: launch/);
 });
