@@ -2,6 +2,9 @@
 
 export const US_PER_SECOND = 1_000_000;
 
+/** The end of the year 9999 in Unix time, the last year that has four digits in a date. */
+export const LATEST_MS = 253_402_300_799_999;
+
 /** Microseconds of a clock that never steps back; its zero is the start of this process. */
 export function monotonicUs(): number {
   return Math.floor(performance.now() * 1000);

@@ -2,11 +2,9 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/schema';
 import { ID_PATTERN } from '../domain/caller.ts';
+import { LATEST_MS } from '../domain/clock.ts';
 import { PLAIN_TEXT } from '../domain/printable.ts';
 import type { Ignored } from './ignored.ts';
-
-/** The end of the year 9999, the last that has four digits in a date. */
-const LATEST_MS = 253_402_300_799_999;
 
 /** Unix time. */
 export const timeMs = Type.Integer({ minimum: 0, maximum: LATEST_MS });

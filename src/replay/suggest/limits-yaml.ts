@@ -1,3 +1,4 @@
+import { LATEST_MS } from '../../domain/clock.ts';
 import { writtenDuration } from '../../domain/duration.ts';
 import { type PeriodRule, shownRule } from '../../domain/limits/calendar.ts';
 import type { GivenLimit, Limits, Overrides } from '../../domain/limits/limits.ts';
@@ -192,15 +193,12 @@ function limitText(given: GivenLimit | undefined, endMs?: number): string {
   const endsWithEntry = untilMs === endMs;
   if (!shadow && endsWithEntry) return String(limit);
   const parts = [`limit: ${limit}`, ...(shadow ? ['shadow: true'] : [])];
-  if (!endsWithEntry) parts.push(`until: "${dateText(untilMs ?? END_OF_DATES_MS)}"`);
+  if (!endsWithEntry) parts.push(`until: "${dateText(untilMs ?? LATEST_MS)}"`);
   return `{ ${parts.join(', ')} }`;
 }
 
-/** The end of the last day that a limits file can name. */
-const END_OF_DATES_MS = Date.UTC(10_000, 0, 1);
-
 function dateText(ms: number): string {
-  return ms >= END_OF_DATES_MS ? '9999-12-31' : new Date(ms).toISOString();
+  return ms >= LATEST_MS ? '9999-12-31' : new Date(ms).toISOString();
 }
 
 /** Words that YAML 1.1 or 1.2 does not parse as text. */

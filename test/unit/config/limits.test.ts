@@ -103,6 +103,14 @@ organizations: { free: { organization-read: none }, held: { organization-write: 
     expect(limitInForce(limits, 'organization-write', 'o', Date.parse(over)).limit).toBe(1000);
   });
 
+  test.each(['"9999-12-31"', '9999-12-31T23:30:00-02:00'])(
+    'an override until %s ends within the last year that messages can have',
+    (until) => {
+      const given = limitsOf(`accounts: { a: { account-read: 9, until: ${until} } }`).accounts.get('a');
+      expect(given?.limits['account-read']?.untilMs).toBe(Date.parse('9999-12-31T23:59:59.999Z'));
+    },
+  );
+
   test('with a shadow override the default is in force, with a shadow default no limit; a bucket can expire before its override', () => {
     const limits = limitsOf(`
 defaults: { person-read: { limit: 5, shadow: true } }

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import { LATEST_MS } from '../../../domain/clock.ts';
 import { startOfDayMs } from '../../../domain/limits/calendar.ts';
 import type {
   AssignedPlan,
@@ -210,15 +211,15 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
  * When an override expires, in Unix milliseconds. A date without a time means the end of that day in UTC.
- * Undefined for a day that does not exist, such as 30 February.
+ * Undefined for a day that does not exist, such as 30 February. Replicas and programs read no later time than the last of the year 9999.
  */
 function endOf(until: string): number | undefined {
   const day = until.slice(0, 10);
   const startMs = startOfDayMs(day);
   if (startMs === undefined) return undefined;
-  if (DATE.test(until)) return startMs + DAY_MS;
+  if (DATE.test(until)) return Math.min(startMs + DAY_MS, LATEST_MS);
   const endMs = Date.parse(/(Z|[+-]\d{2}:\d{2})$/.test(until) ? until : `${until}Z`);
-  return Number.isNaN(endMs) ? undefined : endMs;
+  return Number.isNaN(endMs) ? undefined : Math.min(endMs, LATEST_MS);
 }
 
 function toOverride(value: RawLimit, untilMs?: number): GivenLimit {

@@ -5,6 +5,7 @@ import { RefusalLog } from '../../../../src/admin/why/refusal-log.ts';
 import { shownRefusal } from '../../../../src/admin/why/shown-refusal.ts';
 import { Why, type WhySources } from '../../../../src/admin/why/why-refused.ts';
 import type { LimitRow } from '../../../../src/domain/limits/rows.ts';
+import { parseLimits } from '../../../../src/config/files/limits/parse-limits.ts';
 import { Refusal } from '../../../../src/domain/problems.ts';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
 import type { RequestContext } from '../../../../src/stages/request-context.ts';
@@ -88,6 +89,21 @@ function openOn(archive: Archive, more: Partial<WhySources> = {}): Why {
   onTestFinished(() => why.close());
   return why;
 }
+
+it('a refusal by an override until the last day that a file can name is found', async () => {
+  const { accounts } = parseLimits(
+    'accounts: { acct_1: { account-read: 500, until: "9999-12-31" } }',
+    'limits.yaml',
+  );
+  const { untilMs } = accounts.get('acct_1')?.limits['account-read'] ?? {};
+  const { why } = open();
+  const request = refused('acct_1', 'request-1');
+  const [bucket] = request.due?.buckets ?? [];
+  why.requestFinished(
+    Object.assign(request, { due: { buckets: [{ ...bucket, source: 'override', untilMs }] } }),
+  );
+  expect(await why.find('request-1')).toMatchObject([{ refusal: { owner: 'acct_1', untilMs } }]);
+});
 
 it('refusals of one caller take 16 bytes each, and refusals of different callers less than 300', async () => {
   const one = open();
