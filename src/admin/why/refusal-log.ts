@@ -63,6 +63,7 @@ export class RefusalLog {
   #taken = 0;
   #next = 0;
   #unfindable = 0;
+  #forgotMs = 0;
   #forgetMs = 0;
   #isTight = false;
   #wasFlood = false;
@@ -102,12 +103,12 @@ export class RefusalLog {
     // A block refuses all alike, and a range of addresses has a hash tag for each of its networks.
     const hashTag = bucket === BLOCKED ? undefined : payer?.hashTag;
     const shared = this.#shared.find(operation, bucket, owner, hashTag);
-    if (shared !== undefined && atMs < shared.untilMs && shared.limit === limit) return shared;
+    if (shared !== undefined && shared.limit === limit && isWithin(shared, atMs)) return shared;
     if (this.#isFull()) return undefined;
     const number = this.#nextNumber();
     const untilMs = this.#sharedUntil(atMs, windowSeconds);
     this.#refusals.push(this.#pending(context, charged, atMs, number));
-    const news = { number, limit, untilMs, payer };
+    const news = { number, limit, fromMs: atMs, untilMs, payer };
     if (shared !== undefined) {
       this.#shared.removeCallers(shared);
       return Object.assign(shared, news);
@@ -172,7 +173,8 @@ export class RefusalLog {
 
   /** Those who were refused within the last minute are likely to be refused again. What an hour shares is kept until it ends. */
   #forget(nowMs: number): void {
-    if (nowMs < this.#forgetMs) return;
+    if (nowMs >= this.#forgotMs && nowMs < this.#forgetMs) return;
+    this.#forgotMs = nowMs;
     this.#forgetMs = this.#isTight ? hourEndMs(nowMs) : nowMs + LONGEST_SHARED_MS;
     this.#shared.forget();
   }
@@ -219,6 +221,10 @@ export class RefusalLog {
       limited,
     };
   }
+}
+
+function isWithin({ fromMs, untilMs }: SharedRefusal, atMs: number): boolean {
+  return atMs >= fromMs && atMs < untilMs;
 }
 
 function hourEndMs(atMs: number): number {

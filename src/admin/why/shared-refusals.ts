@@ -8,6 +8,8 @@ export interface SharedRefusal {
   readonly hashTag: string | undefined;
   number: number;
   limit: number;
+  /** The clock of Redis may be set back: earlier requests do not share it, which may be of an earlier hour. */
+  fromMs: number;
   untilMs: number;
   payer: Payer | undefined;
   /** Numbers of further callers, if there are any. */

@@ -105,6 +105,21 @@ it('a refusal by an override until the last day that a file can name is found', 
   expect(await why.find('request-1')).toMatchObject([{ refusal: { owner: 'acct_1', untilMs } }]);
 });
 
+it('requests are found after the clock of Redis was set back by an hour and a half', async () => {
+  let nowMs = NOW_MS;
+  const why = openOn(
+    openMemoryArchive(() => nowMs),
+    { nowMs: () => nowMs },
+  );
+  why.requestFinished(refused('acct_1', 'before'));
+  expect(await why.find('before')).toHaveLength(1);
+  nowMs -= 5_400_000;
+  why.requestFinished(refused('acct_1', 'after'));
+  why.requestFinished(refused('acct_1', 'after-by-another', 'svc_2'));
+  for (const id of ['after', 'after-by-another'])
+    expect(await why.find(id)).toMatchObject([{ atMs: nowMs, refusal: { atMs: nowMs } }]);
+});
+
 it('refusals of one caller take 16 bytes each, and refusals of different callers less than 300', async () => {
   const one = open();
   for (let index = 0; index < 10_000; index++) one.why.requestFinished(refused('acct_1', `request-${index}`));
