@@ -26,7 +26,7 @@ export class KnownKeys {
   /** Signs with this key from now on. */
   use(key: string, nowMs: number): void {
     this.#present = key;
-    this.#learn(key, LIFE_MS * Math.ceil(nowMs / LIFE_MS + 1), nowMs);
+    this.#learn(key, latestEndMs(nowMs), nowMs);
   }
 
   /** Takes a key from another replica. Returns whether it is new here. What is no key is ignored. */
@@ -34,14 +34,21 @@ export class KnownKeys {
     const [, key, until] = MESSAGE.exec(message) ?? [];
     if (key === undefined) return false;
     const isNew = !this.#untilMs.has(key);
-    this.#learn(key, Math.min(Number(until), nowMs + 2 * LIFE_MS), nowMs);
+    this.#learn(key, Math.min(Number(until), latestEndMs(nowMs)), nowMs);
     return isNew && this.#untilMs.has(key);
   }
 
-  /** The messages of keys that are not in the record. */
+  /** The messages of keys that the record does not have for as long. */
   missingFrom(record: ReadonlySet<string>, nowMs: number): readonly RecordedMessage[] {
-    const all = [...this.#untilMs].map(([key, untilMs]) => ({ text: `${key} ${untilMs}`, untilMs }));
-    return all.filter(({ text, untilMs }) => untilMs > nowMs && !record.has(text));
+    const recorded = new Map<string, number>();
+    for (const text of record) {
+      const [, key = '', until = 0] = MESSAGE.exec(text) ?? [];
+      recorded.set(key, Math.max(Number(until), recorded.get(key) ?? 0));
+    }
+    const all = [...this.#untilMs].filter(
+      ([key, untilMs]) => untilMs > nowMs && untilMs > (recorded.get(key) ?? 0),
+    );
+    return all.map(([key, untilMs]) => ({ text: `${key} ${untilMs}`, untilMs }));
   }
 
   hasSigned(content: Buffer, signature: Buffer): boolean {
@@ -59,6 +66,11 @@ export class KnownKeys {
     const [first] = others.toSorted(([, one], [, other]) => one - other);
     if (first !== undefined) this.#untilMs.delete(first[0]);
   }
+}
+
+/** How long a key is known from now on at most: a whole number, as messages have. */
+function latestEndMs(nowMs: number): number {
+  return LIFE_MS * Math.ceil(nowMs / LIFE_MS + 1);
 }
 
 export function signatureOf(content: Buffer, key: string): Buffer {
