@@ -1,6 +1,10 @@
+import { setImmediate } from 'node:timers/promises';
 import type { MessageRecord, Published, RecordedMessage, SharedStore } from '../store/shared-store.ts';
 import { type Fact, type FactKind, Facts, NoRoom, recordedFact } from './facts.ts';
 import { SharedClock } from './shared-clock.ts';
+
+/** Messages parsed before yielding to requests. */
+const SLICE = 500;
 
 /** Facts that are to be made. */
 export interface Making<T extends Fact> {
@@ -46,22 +50,13 @@ export async function recordFacts<T extends Fact>(
 ): Promise<MadeFacts<T>> {
   const { keys, readsRecord = false, keepsLonger = false } = making;
   const nowMs = await record.nowMs();
+  const { recorded, others } = readsRecord
+    ? await readAbout(record, kind, keys, nowMs)
+    : { recorded: [], others: 0 };
+  const replaced = new Set([...known.map((fact) => kind.write(fact)), ...recorded.map(({ text }) => text)]);
+  const about = [...recorded.map(({ fact }) => fact), ...known];
   const facts = new Facts(kind);
-  const replaced = new Set(known.map((fact) => kind.write(fact)));
-  const about = [...known];
-  let others = 0;
-  for (const message of readsRecord ? await record.messages() : []) {
-    const fact = readMessage(kind, message, nowMs);
-    if (fact === undefined) continue;
-    if (!keys.includes(kind.keyOf(fact))) {
-      others++;
-      continue;
-    }
-    replaced.add(message.text);
-    about.push(fact);
-    facts.add(fact, nowMs);
-  }
-  for (const fact of known) facts.add(fact, nowMs);
+  for (const fact of about) facts.add(fact, nowMs);
   const latest = keys.flatMap((key) => facts.find(key, nowMs) ?? []);
   const current = latest.map((one) => (keepsLonger ? endingLast(one, about, kind) : one));
   const made = makeFacts(making, current, nowMs);
@@ -74,6 +69,31 @@ export async function recordFacts<T extends Fact>(
   });
   const published = { ...(await record.publish(messages, [...replaced])), facts: made };
   return keepsLonger ? withLongest(record, kind, published) : published;
+}
+
+/** A message of a record, and the fact that it states. */
+interface Recorded<T> {
+  readonly fact: T;
+  readonly text: string;
+}
+
+/** What a record has about some keys, and how many facts about others. Yields to requests, because there may be many. */
+async function readAbout<T extends Fact>(
+  record: MessageRecord,
+  kind: FactKind<T>,
+  keys: readonly string[],
+  nowMs: number,
+) {
+  const recorded: Recorded<T>[] = [];
+  let others = 0;
+  for (const [index, message] of (await record.messages()).entries()) {
+    if (index % SLICE === SLICE - 1) await setImmediate();
+    const fact = readMessage(kind, message, nowMs);
+    if (fact === undefined) continue;
+    if (keys.includes(kind.keyOf(fact))) recorded.push({ fact, text: message.text });
+    else others++;
+  }
+  return { recorded, others };
 }
 
 /** A fact with the end of the longest about its key, unless one of them is a removal, which may be meant for all of them. */
@@ -99,7 +119,10 @@ async function withLongest<T extends Fact>(
   try {
     for (let repairs = 0; repairs < MOST_REPAIRS; repairs++) {
       const [fact] = last.facts;
-      const longest = fact && longestOf(fact, kind, await record.messages(), await record.nowMs());
+      if (fact === undefined) return last;
+      const nowMs = await record.nowMs();
+      const { recorded } = await readAbout(record, kind, [kind.keyOf(fact)], nowMs);
+      const longest = longestOf(fact, kind, recorded, nowMs);
       if (longest === undefined) return last;
       const { made, keptUntilMs, replaced } = longest;
       const message = { text: kind.write(made), untilMs: keptUntilMs };
@@ -115,21 +138,14 @@ async function withLongest<T extends Fact>(
 function longestOf<T extends Fact>(
   fact: T,
   kind: FactKind<T>,
-  messages: readonly RecordedMessage[],
+  recorded: readonly Recorded<T>[],
   nowMs: number,
 ) {
-  const key = kind.keyOf(fact);
   const known = new Facts(kind);
-  const all: T[] = [fact];
-  const replaced = [kind.write(fact)];
-  for (const message of messages) {
-    const one = readMessage(kind, message, nowMs);
-    if (one === undefined || kind.keyOf(one) !== key) continue;
-    all.push(one);
-    replaced.push(message.text);
-  }
+  const all = [fact, ...recorded.map((one) => one.fact)];
+  const replaced = [kind.write(fact), ...recorded.map(({ text }) => text)];
   for (const one of all) known.add(one, nowMs);
-  const current = known.find(key, nowMs) ?? fact;
+  const current = known.find(kind.keyOf(fact), nowMs) ?? fact;
   const { untilMs } = endingLast(current, all, kind);
   if (current.untilMs === untilMs) return undefined;
   const atMs = Math.max(nowMs, ...all.map((one) => one.atMs + 1));

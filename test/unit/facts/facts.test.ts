@@ -199,6 +199,29 @@ it('a record with as many facts as are kept takes no further one, but a replacem
   expect(published).toEqual(['["b","z",60,200]']);
 });
 
+it('requests are served while a long record is read for a change', async () => {
+  const messages = Array.from({ length: 10_000 }, (_, index) => ({ text: `other ${index}`, untilMs: 100 }));
+  const readable: FactKind<Named> = { ...kind(100_000), read: (text) => fact('x', 1, 100, text) };
+  const record = {
+    nowMs: async () => 60,
+    messages: async () => messages,
+    publish: async () => ({ received: 1, notPublished: undefined }),
+  } as unknown as MessageRecord;
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    turn = setImmediate(count);
+  };
+  let turn = setImmediate(count);
+  await recordFacts(record, readable, {
+    keys: ['a'],
+    readsRecord: true,
+    make: (atMs) => [fact('z', atMs, 200, 'a')],
+  });
+  clearImmediate(turn);
+  expect(turns).toBeGreaterThanOrEqual(10);
+});
+
 it('adding a fact does not look at all others', () => {
   let looks = 0;
   const facts = new Facts(kind(1_000_000));
