@@ -24,14 +24,22 @@ const MOST_SUMS = 300_000;
 /** In every time zone, a day begins with one. */
 const MINUTES_PER_QUARTER = 15;
 
+/** Sums that are joined for each one that is added while there are too many: a fraction of a millisecond, for which a request waits. */
+const JOINED_AT_ONCE = 64;
+
 /**
  * Sums that are not written yet. Their number is bounded: if there are too many, sums of the same quarter of an hour become one sum of its
- * last minute, so that no point counts too short, or in another period. What does not fit then is dropped.
+ * last minute, so that no point counts too short, or in another period. They are joined a few at a time, so there may be a few more until
+ * all are joined. What does not fit then is dropped.
  */
 export class PendingSums {
   readonly #minutes = new Map<number, Minute>();
   readonly #most: number;
   #size = 0;
+  /** Sums of minutes that are not the last of their quarter. */
+  #joinable = 0;
+  /** Goes on where it stopped. What is added behind it is left to the next one. */
+  #walk: Iterator<RecordedSum, undefined> | undefined;
 
   constructor(most = MOST_SUMS) {
     this.#most = most;
@@ -65,7 +73,7 @@ export class PendingSums {
         for (const [key, sum] of byKey) {
           if (taken.length >= most) return taken;
           taken.push(sum);
-          this.#size -= 1;
+          this.#count(minute, -1);
           byKey.delete(key);
         }
       this.#minutes.delete(minute);
@@ -77,11 +85,11 @@ export class PendingSums {
     const found = this.#get(bucket, operation, minute);
     if (found !== undefined) return found;
     if (this.#size < this.#most) return this.#make(bucket, operation, minute);
-    this.#joinQuarters();
+    this.#joinSome();
     // Sums may have been joined in this minute.
     const joined = this.#get(bucket, operation, minute);
     if (joined !== undefined) return joined;
-    if (this.#size < this.#most) return this.#make(bucket, operation, minute);
+    if (this.#size < this.#most || this.#joinable > 0) return this.#make(bucket, operation, minute);
     return this.#get(bucket, operation, lastOfQuarter(minute));
   }
 
@@ -103,27 +111,54 @@ export class PendingSums {
     const { key, record, owner } = bucket;
     const sum = { key, record, owner, operation, minute, points: 0, requests: 0, refused: 0 };
     byKey.set(key, sum);
-    this.#size += 1;
+    this.#count(minute, 1);
     return sum;
   }
 
-  /** Joins the sums of each quarter of an hour in its last minute. Nothing that is joined already is joined again. */
-  #joinQuarters(): void {
-    const sums = [...this.#minutes].flatMap(([minute, byOperation]) =>
-      minute === lastOfQuarter(minute)
-        ? []
-        : [...byOperation.values()].flatMap((byKey) => [...byKey.values()]),
-    );
-    for (const [minute] of [...this.#minutes])
-      if (minute !== lastOfQuarter(minute)) this.#minutes.delete(minute);
-    this.#size -= sums.length;
-    for (const sum of sums) {
-      const last = lastOfQuarter(sum.minute);
-      const kept = this.#get(sum, sum.operation, last) ?? this.#make(sum, sum.operation, last);
-      kept.points += sum.points;
-      kept.requests += sum.requests;
-      kept.refused += sum.refused;
+  #count(minute: number, more: number): void {
+    this.#size += more;
+    if (minute !== lastOfQuarter(minute)) this.#joinable += more;
+  }
+
+  /** Joins some of the sums of each quarter of an hour in its last minute. Nothing that is joined already is joined again. */
+  #joinSome(): void {
+    for (let joined = 0; joined < JOINED_AT_ONCE && this.#joinable > 0; ) {
+      this.#walk ??= this.#takeJoinable();
+      const { value: sum, done } = this.#walk.next();
+      if (done) this.#walk = undefined;
+      else {
+        joined += 1;
+        this.#join(sum);
+      }
     }
+  }
+
+  /** Takes out one sum after another. Between two of them, others may be added, and all sums of a minute may be taken. */
+  *#takeJoinable(): Generator<RecordedSum, undefined> {
+    for (const [minute, sums] of this.#minutes) {
+      if (minute === lastOfQuarter(minute)) continue;
+      yield* this.#takeFrom(minute, sums);
+      if (sums.size === 0 && this.#minutes.get(minute) === sums) this.#minutes.delete(minute);
+    }
+  }
+
+  *#takeFrom(minute: number, sums: Minute): Generator<RecordedSum> {
+    for (const [operation, byKey] of sums) {
+      for (const [key, sum] of byKey) {
+        byKey.delete(key);
+        this.#count(minute, -1);
+        yield sum;
+      }
+      if (byKey.size === 0) sums.delete(operation);
+    }
+  }
+
+  #join(sum: RecordedSum): void {
+    const last = lastOfQuarter(sum.minute);
+    const kept = this.#get(sum, sum.operation, last) ?? this.#make(sum, sum.operation, last);
+    kept.points += sum.points;
+    kept.requests += sum.requests;
+    kept.refused += sum.refused;
   }
 }
 
