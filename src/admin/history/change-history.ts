@@ -74,7 +74,8 @@ export class ChangeHistory {
     const all = [...(recorded ?? []), ...this.#own];
     const changes = all.filter(({ kind, atMs }) => kind !== RUNNING_KIND && atMs >= fromMs);
     const running = ofKind(all, RUNNING_KIND);
-    return { changes: onceEach(changes).slice(0, MOST), running, isWhole: recorded !== undefined };
+    const shown = (await onceEach(changes)).slice(0, MOST);
+    return { changes: shown, running, isWhole: recorded !== undefined };
   }
 
   /**

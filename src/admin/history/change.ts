@@ -1,9 +1,13 @@
+import { setImmediate } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { hostName, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
 import type { KeptChange } from '../../observe/log/noticed-changes.ts';
 
 /** Replicas notice a changed ConfigMap, a replica that is lost or a certificate that ends, up to this far apart. */
 const SAME_CHANGE_MS = 120_000;
+
+/** Changes compared before yielding to requests: a console asks for all of them every few seconds. */
+const SLICE = 1_000;
 
 const nullable = (maxLength: number) => Type.Union([plainText(maxLength), Type.Null()]);
 
@@ -41,43 +45,57 @@ export interface RecordedChange extends KeptChange {
 /** A change, as `GET /changes` answers it. */
 export type ShownChange = ReturnType<typeof shown>;
 
+/** What is one change. Most are noticed once, and have no sets. */
 interface Group {
   readonly first: RecordedChange;
   /** By the process that noticed it: when it says that it happened. */
-  readonly noticedMs: Map<string | undefined, number>;
-  readonly replicas: Set<string | null>;
+  noticedMs: Map<string | undefined, number> | undefined;
+  replicas: Set<string | null> | undefined;
 }
 
 /**
  * Each change once, newest first: what several replicas noticed within two minutes is one change, at the earliest of its times. So is what
  * one replica wrote twice, because the answer to the first writing was lost.
  */
-export function onceEach(all: readonly RecordedChange[]): readonly RecordedChange[] {
+export async function onceEach(all: readonly RecordedChange[]): Promise<readonly RecordedChange[]> {
   const latest = new Map<string, Group>();
   const groups: Group[] = [];
-  for (const change of all.toSorted((a, b) => a.atMs - b.atMs)) {
-    const { kind, subject, text, by, why, instance, noticedBy, atMs } = change;
-    const isExact = noticedBy === undefined;
-    const key = JSON.stringify([kind, subject, text, by, why, instance, isExact && atMs]);
+  const sorted = all.toSorted((a, b) => a.atMs - b.atMs);
+  for (const [index, change] of sorted.entries()) {
+    if (index % SLICE === SLICE - 1) await setImmediate();
+    const key = keyOf(change);
     const known = latest.get(key);
-    const isKnown =
-      known !== undefined &&
-      (isExact ||
-        (atMs - known.first.atMs < SAME_CHANGE_MS && (known.noticedMs.get(noticedBy) ?? atMs) === atMs));
-    if (isKnown) {
-      known.noticedMs.set(noticedBy, atMs);
-      known.replicas.add(change.replica);
+    if (known !== undefined && isOfGroup(change, known)) {
+      const { first } = known;
+      known.noticedMs = (known.noticedMs ?? new Map([[first.noticedBy, first.atMs]])).set(
+        change.noticedBy,
+        change.atMs,
+      );
+      known.replicas = (known.replicas ?? new Set([first.replica])).add(change.replica);
       continue;
     }
-    const group = {
-      first: change,
-      noticedMs: new Map([[noticedBy, atMs]]),
-      replicas: new Set([change.replica]),
-    };
+    const group = { first: change, noticedMs: undefined, replicas: undefined };
     latest.set(key, group);
     groups.push(group);
   }
-  return groups.map(({ first, replicas }) => ({ ...first, replica: theOnlyOne(replicas) })).reverse();
+  const shown = ({ first, replicas }: Group) =>
+    replicas === undefined ? first : { ...first, replica: theOnlyOne(replicas) };
+  return groups.map(shown).reverse();
+}
+
+/** Changes with other keys are others. No member has a line break: JSON would take most of the time of a list of thousands. */
+function keyOf({ kind, subject, text, by, why, instance, noticedBy, atMs }: RecordedChange): string {
+  const exactMs = noticedBy === undefined ? atMs : '';
+  return `${kind}\n${subject ?? NULL}\n${text}\n${by ?? NULL}\n${why ?? NULL}\n${instance ?? NULL}\n${exactMs}`;
+}
+
+/** No text. */
+const NULL = '\r';
+
+function isOfGroup({ noticedBy, atMs }: RecordedChange, { first, noticedMs }: Group): boolean {
+  if (noticedBy === undefined) return true;
+  const earlierMs = first.noticedBy === noticedBy ? first.atMs : noticedMs?.get(noticedBy);
+  return atMs - first.atMs < SAME_CHANGE_MS && (earlierMs ?? atMs) === atMs;
 }
 
 /** An older version does not know at which replica a change was made. */

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import type { UsageBatch } from '../../observe/usage/batch.ts';
 import { type FillQuestion, fillsOf, ownersEndedSince, type SpentBy } from './fills.ts';
@@ -7,6 +8,9 @@ import type { PendingRefusal } from './refusal-log.ts';
 
 /** How long after a refusal its question is answered once more, if requests were in progress. */
 const LATE_MS = 10_000;
+
+/** Answers that are written before yielding to requests. */
+const SLICE = 1_000;
 
 /** Operations and principals that a replica names. All others are one more. */
 const MOST_ROWS = 30;
@@ -49,6 +53,7 @@ export class Answers {
     let index = 0;
     for (const one of all) {
       const spent = fills[index++];
+      if (index % SLICE === 0) await setImmediate();
       // The others know nothing of it either way.
       if (spent === undefined && one.processTag !== this.#processTag) continue;
       const since = sinceMs > one.fromMs ? sinceMs : 0;

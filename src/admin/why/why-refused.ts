@@ -1,5 +1,5 @@
 /** Why requests were refused, for a day, whichever replica refused them. */
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Payer } from '../../domain/caller.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { pace } from '../../domain/pace.ts';
@@ -33,6 +33,9 @@ import {
 import { lost, type Pending, type PendingRefusal, RefusalLog } from './refusal-log.ts';
 
 const MOST_FOUND = 10;
+
+/** Lines that are made before yielding to requests: about ten milliseconds of work. */
+const SLICE = 1_000;
 
 /** Where the requests of an hour are counted that cannot be found by their ids. */
 const UNFINDABLE = 'unfindable';
@@ -150,13 +153,7 @@ export class Why {
   }
 
   async #writeTaken({ refusals, callers, ids, unfindable }: Pending): Promise<void> {
-    const lines = new Lines();
-    this.#parts.begin();
-    for (const one of refusals) {
-      const part = this.#parts.of(one);
-      lines.add(one, callerText(one) + (typeof part === 'string' ? part : await part));
-    }
-    for (const one of callers) lines.add(one, callerLine(one.number, one.of, idsOf(one.payer)));
+    const lines = await this.#linesOf(refusals, callers);
     const asked = await this.#questions.exchange(refusals.filter(({ limited }) => limited !== undefined));
     await this.#answers.add(lines, asked);
     const failed = await this.#append(lines.byKey);
@@ -176,6 +173,21 @@ export class Why {
     });
     this.#answers.expect(asked.filter((one) => !isFailed(one)));
     this.#index.forgetBefore(this.#sources.nowMs() - KEPT_HOURS * HOUR_MS);
+  }
+
+  async #linesOf(refusals: Pending['refusals'], callers: Pending['callers']): Promise<Lines> {
+    const lines = new Lines();
+    this.#parts.begin();
+    for (const [index, one] of refusals.entries()) {
+      const part = this.#parts.of(one);
+      lines.add(one, callerText(one) + (typeof part === 'string' ? part : await part));
+      if (index % SLICE === SLICE - 1) await setImmediate();
+    }
+    for (const [index, one] of callers.entries()) {
+      lines.add(one, callerLine(one.number, one.of, idsOf(one.payer)));
+      if (index % SLICE === SLICE - 1) await setImmediate();
+    }
+    return lines;
   }
 
   /** Notes how many requests cannot be found. Returns whether that was written. */

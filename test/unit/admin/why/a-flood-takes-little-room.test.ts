@@ -105,6 +105,30 @@ it('a refusal by an override until the last day that a file can name is found', 
   expect(await why.find('request-1')).toMatchObject([{ refusal: { owner: 'acct_1', untilMs } }]);
 });
 
+it('requests are served while the lines of a flood are made', async () => {
+  const { why } = open();
+  let [inTurn, most] = [0, 0];
+  const countLine = () => {
+    inTurn += 1;
+    most = Math.max(most, inTurn);
+    return 9;
+  };
+  for (let index = 0; index < 20_000; index++) {
+    const request = refused(`acct_${index}`, `request-${index}`);
+    Object.defineProperty(request.charged, 'retryAfterUs', { get: countLine });
+    why.requestFinished(request);
+  }
+  const nextTurn = () => {
+    inTurn = 0;
+    turn = setImmediate(nextTurn);
+  };
+  let turn = setImmediate(nextTurn);
+  expect(await why.find('request-19999')).toHaveLength(1);
+  clearImmediate(turn);
+  expect(most).toBeGreaterThan(0);
+  expect(most).toBeLessThanOrEqual(1_000);
+});
+
 it('requests are found after the clock of Redis was set back by an hour and a half', async () => {
   let nowMs = NOW_MS;
   const why = openOn(
