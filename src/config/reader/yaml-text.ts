@@ -102,8 +102,19 @@ function withoutContent(reason: string): string {
 
 /** The line (from 1) of a path's key, or of its nearest parent, in a text that is valid YAML. */
 export function lineOfPath(text: string, path: readonly string[]): number | undefined {
-  return nearestLine(linesByPath(text), path);
+  clearTimeout(lastTimer);
+  if (lastLines?.text !== text) lastLines = { text, lines: linesByPath(text) };
+  lastTimer = setTimeout(() => {
+    lastLines = undefined;
+  }, LINES_KEPT_MS).unref();
+  return nearestLine(lastLines.lines, path);
 }
+
+/** How long the lines of one text are kept after they were used: a flood of refusals asks for some of them each second. */
+const LINES_KEPT_MS = 2_000;
+
+let lastLines: { readonly text: string; readonly lines: Lines } | undefined;
+let lastTimer: NodeJS.Timeout | undefined;
 
 /** Where a value of a text begins, and the same of each value in it. */
 interface Lines {
