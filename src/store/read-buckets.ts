@@ -1,9 +1,9 @@
 import type { BucketCharge, Holder, Store, UncountedReason } from './store.ts';
-import { maxLimitOf } from './store.ts';
+import { MAX_BUCKETS, maxLimitOf } from './store.ts';
 
 /** How full a bucket is, whatever its limit. */
 export interface BucketReading {
-  /** Points of the current window or period. */
+  /** Points of the current window or period. Of a window at most 2,000,000,000, although a settlement can add more. */
   readonly used: number;
   /** Until the first of the used points return; 0 for an unused bucket. */
   readonly nextPointsAfterUs: number;
@@ -17,9 +17,22 @@ type Readings =
   | { readonly outcome: 'read'; readonly buckets: readonly BucketReading[] }
   | { readonly outcome: 'uncounted'; readonly reason: UncountedReason };
 
+/** Reads buckets of one Cluster slot without spending anything. The readings follow the order of the buckets. */
+export async function readBuckets(
+  store: Pick<Store, 'peek'>,
+  buckets: readonly Omit<BucketCharge, 'limit'>[],
+): Promise<Readings> {
+  const read: BucketReading[] = [];
+  // An owner can have hundreds of buckets, which no request is charged to at once.
+  for (let start = 0; start < buckets.length; start += MAX_BUCKETS) {
+    const readings = await readTogether(store, buckets.slice(start, start + MAX_BUCKETS));
+    if (readings.outcome === 'uncounted') return readings;
+    read.push(...readings.buckets);
+  }
+  return { outcome: 'read', buckets: read };
+}
+
 /**
- * Reads buckets of one Cluster slot without spending anything. The readings follow the order of the buckets.
- *
  * A store reports what is left of a limit, never what was used, and when a cost fits. Two peeks at limits chosen here ask for
  * the rest. An example: 4 s ago a bucket was charged 3 points, 1 s ago 2 more, and the window is 10 s.
  *
@@ -28,11 +41,10 @@ type Readings =
  *
  * A charge or an expiry between the two peeks affects only the second one.
  */
-export async function readBuckets(
+async function readTogether(
   store: Pick<Store, 'peek'>,
   buckets: readonly Omit<BucketCharge, 'limit'>[],
 ): Promise<Readings> {
-  if (buckets.length === 0) return { outcome: 'read', buckets: [] };
   const peek = (limitOf: (bucket: Omit<BucketCharge, 'limit'>, index: number) => number) =>
     store.peek({
       buckets: buckets.map((bucket, index) => ({ ...bucket, limit: limitOf(bucket, index), shadow: false })),

@@ -320,8 +320,8 @@ export function maxLimitOf({ calendar }: Pick<BucketCharge, 'calendar'>): number
 /** The longest time for which slots are held for a charge. */
 export const MOST_HELD_MS = 600_000;
 
-/** Two of the contract and twelve further limits, each with a shadow limit beside it, are 28. */
-const MAX_BUCKETS = 32;
+/** The most buckets of a charge. Two of the contract and twelve further limits, each with a shadow limit beside it, are 28. */
+export const MAX_BUCKETS = 32;
 
 /**
  * Whether a store can decide this charge: integers in range, and no bucket twice. An invalid charge is `uncounted` on its own,

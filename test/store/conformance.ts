@@ -146,6 +146,21 @@ export function testsOfConformance(
     expect(await read(4)).toEqual({ outcome: 'read', buckets: [used] });
   });
 
+  test('of an owner with more buckets than one charge may have, each is read', async () => {
+    const { store, prefix } = await open();
+    const buckets = Array.from({ length: 70 }, (_, index) => ({
+      key: bucketKey(prefix, 'acct_1', `limit-${index}`, 'acct_1'),
+      windowSeconds: 10,
+    }));
+    for (const index of [0, 31, 32, 69]) {
+      const charged = buckets.slice(index, index + 1).map((bucket) => ({ ...bucket, limit: 100 }));
+      await store.charge({ buckets: charged, cost: index + 1 }, START_US);
+    }
+    const readings = await readBuckets({ peek: (peeked) => store.peek(peeked, START_US) }, buckets);
+    const used = readings.outcome === 'read' ? readings.buckets.map((one) => one.used) : readings;
+    expect(used).toEqual(buckets.map((_, index) => ([0, 31, 32, 69].includes(index) ? index + 1 : 0)));
+  });
+
   test('a shadow bucket counts what fits, reports what it would have refused, and refuses nothing', async () => {
     const { store, prefix } = await open();
     const { buckets } = chargeOf(prefix, 10, 7);
