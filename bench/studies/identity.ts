@@ -74,7 +74,7 @@ function whole(source: IdentitySource, directory: Directory, headers: readonly s
   const admitted = (identified: Identified | RefusedToken | Refusal) => {
     if (identified instanceof Refusal || 'refusal' in identified)
       throw new Error('a token of this benchmark was refused');
-    return authorise(directory, identified.principal, 'caller', 'acct_1');
+    return authorise(directory, identified.principal, { access: 'caller' }, 'acct_1');
   };
   return (index) => {
     const source = {

@@ -5,7 +5,7 @@ import { scopeNamed } from '../domain/limits/scopes.ts';
 import type { Access } from '../domain/operation.ts';
 import type { PayerBuckets } from '../stages/buckets/buckets.ts';
 import { monthsOfPrincipal } from '../stages/buckets/plans.ts';
-import type { Operation } from '../stages/request-context.ts';
+import { type Operation, payingAccess } from '../stages/request-context.ts';
 import type { LogEntry } from './input/entry.ts';
 import { BucketStats } from './measure/bucket-stats.ts';
 
@@ -71,7 +71,7 @@ export class PayerBook {
 
   payerOf(entry: LogEntry): MeasuredPayer {
     const { operation } = entry;
-    const { access } = operation;
+    const access = payingAccess(operation);
     const map = this.#payers[access];
     const id = this.#idOf(entry);
     const organization = access === 'caller' ? entry.organization : undefined;
@@ -96,8 +96,8 @@ export class PayerBook {
   }
 
   #idOf(entry: LogEntry): string {
-    const { account, principal } = entry;
-    const isOfBoth = entry.operation.access === 'caller' && this.#isPerPrincipal;
+    const { account, principal, operation } = entry;
+    const isOfBoth = operation.isForBoth === true || (operation.access === 'caller' && this.#isPerPrincipal);
     return isOfBoth ? `${account}\n${principal}` : payingId(entry);
   }
 
@@ -137,7 +137,7 @@ export class PayerBook {
 
   #callerOf(entry: LogEntry, organization: string | undefined): Caller | PublicClient {
     const { operation, principal, account, plan } = entry;
-    const { access } = operation;
+    const access = payingAccess(operation);
     if (access === 'public') return { address: payingId(entry), hashTag: payingId(entry) };
     const hashTag = entry.organization ?? account;
     return {

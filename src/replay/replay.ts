@@ -7,6 +7,7 @@ import type { Limits } from '../domain/limits/limits.ts';
 import type { LimitRow } from '../domain/limits/rows.ts';
 import { Buckets, type PayerBuckets } from '../stages/buckets/buckets.ts';
 import { onlyThose } from '../stages/buckets/rate-limit-fields.ts';
+import { bucketsOfSeveral } from '../stages/buckets/several-operations.ts';
 import type { Operation } from '../stages/request-context.ts';
 import { MemoryStore } from '../store/memory-store.ts';
 import { type BucketCharge, type BucketState, costIn, countedPart, type Decision } from '../store/store.ts';
@@ -174,11 +175,15 @@ export class Replay {
   }
 
   /** The buckets to charge, with the limits in force. */
-  #dueFor(payer: MeasuredPayer, { onlyLimits }: LogEntry): PayerBuckets {
+  #dueFor(payer: MeasuredPayer, entry: LogEntry): PayerBuckets {
+    const { onlyLimits, cost, reserved = cost } = entry;
     const { due: known, caller, operation } = payer;
-    if (known !== undefined && known.validUntilMs > this.#nowUs / 1000) return known;
+    const isOfSeveral = operation.also !== undefined;
+    if (known !== undefined && !isOfSeveral && known.validUntilMs > this.#nowUs / 1000) return known;
     const all = this.#buckets.bucketsFor(caller, operation);
-    const due = onlyLimits === undefined ? all : onlyThose(all, ({ name }) => onlyLimits.includes(name));
+    const named = onlyLimits === undefined ? all : onlyThose(all, ({ name }) => onlyLimits.includes(name));
+    // The gateway refuses what has too many limits, and charges nothing.
+    const due = isOfSeveral ? (bucketsOfSeveral(named, reserved) ?? { ...named, buckets: [] }) : named;
     bindLimits(payer, due);
     return due;
   }
@@ -189,17 +194,20 @@ export class Replay {
     this.series.record('refusedAfter', 1, this.#nowUs);
     let longestUs = 0;
     let refusing: BucketStats | undefined;
+    let isTooLow = false;
     for (const [index, state] of states.entries()) {
       const waitUs = state?.retryAfterUs ?? 0;
-      if (payer.due?.buckets[index]?.shadow || waitUs <= longestUs) continue;
+      const bucket = payer.due?.buckets[index];
+      if (bucket?.shadow || waitUs <= longestUs) continue;
       longestUs = waitUs;
       refusing = payer.measured[index];
+      isTooLow = bucket !== undefined && costIn(bucket, cost) > bucket.limit;
     }
     for (const stats of payer.buckets) {
       if (stats === refusing) stats.refuseAfter(this.#nowUs);
       else stats.refusedByOther.after += 1;
     }
-    if (refusing?.limit !== undefined && costIn(refusing.row, cost) > refusing.limit) this.neverFits += 1;
+    if (isTooLow) this.neverFits += 1;
     return longestUs;
   }
 

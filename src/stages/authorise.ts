@@ -1,7 +1,7 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Caller, Principal } from '../domain/caller.ts';
 import { ownCopy } from '../domain/field-name.ts';
-import type { Access } from '../domain/operation.ts';
+import type { Chargeable } from '../domain/limits/rows.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { Directory, FoundAccount } from '../identity/identity-source.ts';
 import { isOwn } from './buckets/plans.ts';
@@ -30,11 +30,11 @@ const UNAVAILABLE = new Refusal(
 export function authorise(
   directory: Directory,
   principal: Principal,
-  access: Access,
+  operation: Pick<Chargeable, 'access' | 'isForBoth'>,
   named: string | undefined,
   last?: LastPayer,
 ): Awaitable<Caller | Refusal> {
-  const isPersonOnly = access === 'person';
+  const isPersonOnly = operation.access === 'person';
   if (isPersonOnly && principal.type !== 'Person') return PERSON_ONLY;
   const account = targetOf(principal, named, last);
   if (account === undefined) return NO_ACCOUNT;
@@ -42,7 +42,9 @@ export function authorise(
     return FOREIGN_ACCOUNT;
   }
   const found = directory.find(account, principal);
-  const home = isPersonOnly ? ownAccountOf(principal, account) : account;
+  // What is charged to the Account as well is counted where the Account is: all keys of a charge have one hash tag.
+  const isOfPerson = isPersonOnly && operation.isForBoth !== true;
+  const home = isOfPerson ? ownAccountOf(principal, account) : account;
   if (home !== account) return authoriseFromHome(directory, principal, account, found, home);
   return andThen(found, (known) => {
     const same = last?.callerOf(principal, account, known);

@@ -9,31 +9,42 @@ import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { limitText } from './buckets/limit-text.ts';
 import { fillingOf, forEachState, namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
 import { onlyThose, rateLimitFields, violatedPolicies } from './buckets/rate-limit-fields.ts';
+import { bucketsOfSeveral } from './buckets/several-operations.ts';
 import { LastPayer } from './last-payer.ts';
 import type { Charged, NearLimit, Operation, RequestContext } from './request-context.ts';
+
+const TOO_MANY_MEANINGS = new Refusal(
+  'BadRequest',
+  'The path may mean several operations, which have too many limits together.',
+);
 
 /**
  * Spends the operation's points in every bucket of the payer, or in none. When the store does not answer, the result is
  * `uncounted` and the request is served anyway (contract 8.1, `Service-RateLimit-Mode: degraded`), or refused by this replica's part of
- * a limit. Synchronous when the store decides in memory.
+ * a limit. Synchronous when the store decides in memory. A refusal if the path may mean so many operations that no store can charge all.
  */
 export function charge(
   request: RequestContext,
   payer: Payer,
   operation: Operation,
   { store, buckets }: ChargeDependencies,
-): Awaitable<Charged> {
+): Awaitable<Charged | Refusal> {
   const { source, seesEnd } = request;
   const last = source.peer && LastPayer.of(source.peer);
   const all = buckets.bucketsFor(payer, operation, last);
   const { heldMs } = source;
-  const due = onlyNamed(seesEnd || heldMs !== undefined ? all : (all.endless ?? all), source.askedLimits);
+  const named = onlyNamed(seesEnd || heldMs !== undefined ? all : (all.endless ?? all), source.askedLimits);
+  const cost = request.reserved ?? operation.cost;
+  // A cost that a program names is refused if it is above a limit.
+  const due =
+    operation.also === undefined || source.askedCost !== undefined ? named : bucketsOfSeveral(named, cost);
+  if (due === undefined) return TOO_MANY_MEANINGS;
   const hold = due.endless === undefined || heldMs !== undefined ? undefined : new Hold();
   request.hold = hold;
   const asked = {
     buckets: due.buckets,
     kind: due.kind,
-    cost: request.reserved ?? operation.cost,
+    cost,
     operation: operation.id,
     hold,
     heldMs,

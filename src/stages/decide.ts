@@ -147,7 +147,7 @@ function authoriseCaller(request: RequestContext) {
   const { principal, directory } = identified;
   const named = source.field('x-service-account');
   const last = source.peer && LastPayer.of(source.peer);
-  return andThenWith(authorise(directory, principal, operation.access, named, last), noteCaller, request);
+  return andThenWith(authorise(directory, principal, operation, named, last), noteCaller, request);
 }
 
 function noteCaller(caller: Caller | Refusal, request: RequestContext) {
@@ -174,7 +174,8 @@ function chargePoints(request: RequestContext, dependencies: DecisionDependencie
   return andThenWith(charge(request, payer, operation, dependencies), noteCharged, request);
 }
 
-function noteCharged(charged: Charged, request: RequestContext) {
+function noteCharged(charged: Charged | Refusal, request: RequestContext) {
+  if (charged instanceof Refusal) return charged;
   request.chargeMs = performance.now() - (request.chargeAskedMs ?? 0);
   request.charged = charged;
   return charged.outcome === 'denied' ? charged.refusal : undefined;

@@ -195,8 +195,9 @@ class CombinedOperations {
 
   /**
    * The operation that a request is charged as when its path may mean each of these: with the highest cost, the strictest access and the
-   * limits of all. It is settled to at least what it would cost as each of them alone (`combinedSettlement`), and validated as the first
-   * one, if that is listed; otherwise as the most expensive one, apart from the parameters of the path.
+   * limits of all (`Chargeable`, `bucketsOfSeveral`). It is settled to at least what it would cost as each of them alone
+   * (`combinedSettlement`), and validated as the first one, if that is listed; otherwise as the most expensive one, apart from the
+   * parameters of the path.
    *
    * @param meanings one or more
    */
@@ -228,6 +229,7 @@ function combine(meanings: readonly [Operation, ...Operation[]]): Operation {
     rules,
     settlement: combinedSettlement(meanings),
     also: meanings.filter((one) => one !== costliest),
+    isForBoth: access === 'person' && meanings.some((one) => one.access === 'caller'),
   };
 }
 

@@ -1,7 +1,7 @@
 /** A request on its way through the stages, and the types that they share. */
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Caller, PublicClient } from '../domain/caller.ts';
-import type { Selectable } from '../domain/limits/selection.ts';
+import type { Chargeable } from '../domain/limits/rows.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
 import type { Priced, Reading, UnsettledReason } from '../domain/settlement/settlement.ts';
@@ -29,7 +29,7 @@ export interface Target {
 }
 
 /** An operation of the OpenAPI document, or the default for unlisted ones. */
-export interface Operation extends Selectable, Priced {
+export interface Operation extends Chargeable, Priced {
   /** Points. A public operation may cost 0: it is not charged. */
   readonly cost: number;
   /** `person`: counted for the Person, not for an Account (contract section 8.1 rule 2). `public`: for the client's address. */
@@ -38,6 +38,11 @@ export interface Operation extends Selectable, Priced {
   readonly listed: boolean;
   /** The rules for requests; undefined where nothing is validated. */
   readonly rules?: RequestRules | undefined;
+}
+
+/** Whether its requests are charged to a Person alone, to an Account, perhaps among others, or to an address. */
+export function payingAccess({ access, isForBoth }: Pick<Operation, 'access' | 'isForBoth'>): Access {
+  return isForBoth === true ? 'caller' : access;
 }
 
 /** A bucket that is nearly empty after a charge. */

@@ -61,7 +61,7 @@ it('a million made-up Accounts never cause a charge', () => {
     throw new Error('the token is in the file');
   let refused = 0;
   for (let index = 0; index < 1_000_000; index++) {
-    const authorised = authorise(known, principal, 'caller', `acct_made_up_${index}`);
+    const authorised = authorise(known, principal, { access: 'caller' }, `acct_made_up_${index}`);
     if (authorised instanceof Refusal && authorised.status === 403) refused++;
   }
   expect(refused).toBe(1_000_000);

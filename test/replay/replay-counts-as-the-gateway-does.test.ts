@@ -42,7 +42,10 @@ it('on the same clock, a replay refuses exactly the requests that the gateway re
         nowUs += waitUs;
         const organization = account === 'acct_3' ? undefined : 'org_1';
         const payer = payerOf(account, organization, operation);
-        const charged = await charge(requestWith({}), payer, operationOf(operation), { store, buckets });
+        const charged = (await charge(requestWith({}), payer, operationOf(operation), {
+          store,
+          buckets,
+        })) as Charged;
         const entry = readLine(lineOf(nowUs, account, organization, operation, charged));
         if (typeof entry === 'string' || 'problem' in entry) throw new Error('the line is not an entry');
         replay.take(entry);

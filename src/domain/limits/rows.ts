@@ -136,12 +136,24 @@ export function concurrentRows(rows: readonly LimitRow[]): readonly LimitRow[] {
   return rows.filter(({ counts }) => counts === 'concurrent');
 }
 
+/** An operation, or several that a request may run, as rows see it. */
+export interface Chargeable extends Selectable {
+  readonly access: Access;
+  /** Whether only a Person may send the request, which may run an operation of any caller as well. It is charged for both. */
+  readonly isForBoth?: boolean;
+}
+
+function isInScope({ scope }: LimitRow, { access, isForBoth }: Chargeable): boolean {
+  const { access: of } = scopeNamed(scope);
+  return of.includes(access) || (isForBoth === true && of.includes('caller'));
+}
+
 /** Whether requests for this operation are charged to the row, for a payer that has an owner of its scope. */
-export function isCharged(row: LimitRow, operation: Selectable & { readonly access: Access }): boolean {
-  return scopeNamed(row.scope).access.includes(operation.access) && selects(row.selection, operation);
+export function isCharged(row: LimitRow, operation: Chargeable): boolean {
+  return isInScope(row, operation) && selects(row.selection, operation);
 }
 
 /** Whether a row is in the RateLimit-Policy of this operation: the contract's name the limits of reads and of writes. */
-export function isInPolicy(row: LimitRow, operation: Selectable & { readonly access: Access }): boolean {
-  return row.isContract ? scopeNamed(row.scope).access.includes(operation.access) : isCharged(row, operation);
+export function isInPolicy(row: LimitRow, operation: Chargeable): boolean {
+  return row.isContract ? isInScope(row, operation) : isCharged(row, operation);
 }

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { PublicClient } from '../../domain/caller.ts';
 import { NEVER } from '../../domain/limits/limits.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
+import type { Refusal } from '../../domain/problems.ts';
 import type { Buckets, PayerBuckets } from '../../stages/buckets/buckets.ts';
 import { type PayerBucket, wholeBucket } from '../../stages/buckets/payer-bucket.ts';
 import { policyText } from '../../stages/buckets/rate-limit-fields.ts';
@@ -45,7 +46,7 @@ export class AddressLimit {
   }
 
   /** Counts one request of a client. */
-  count(request: RequestContext, client: PublicClient, operation: Operation): Promise<Charged> {
+  count(request: RequestContext, client: PublicClient, operation: Operation): Promise<Charged | Refusal> {
     const { address } = client;
     const due: PayerBuckets = {
       buckets: [{ ...this.#bucket, key: address, owner: address, alike: this.#bucket }],

@@ -54,6 +54,7 @@ export class OwnUsage {
     const address = request.clientNetwork;
     const client = { address, hashTag: address };
     const charged = await this.#addresses.count(request, client, OWN_USAGE);
+    if (charged instanceof Refusal) return charged;
     if (charged.outcome !== 'denied') return undefined;
     request.publicClient = client;
     // Strangers must not make notifications: these would push out notifications about customers.
@@ -76,7 +77,7 @@ export class OwnUsage {
     if (identified === undefined || caller === undefined) throw new TypeError('a stage was skipped');
     const { principal, directory } = identified;
     if (principal.type !== 'Person') return ownUsage(caller, undefined, this.#shared);
-    const home = await authorise(directory, principal, 'person', caller.account);
+    const home = await authorise(directory, principal, { access: 'person' }, caller.account);
     return home instanceof Refusal ? home : ownUsage(caller, home, this.#shared);
   }
 

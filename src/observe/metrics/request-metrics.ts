@@ -5,7 +5,7 @@ import type { Access, OperationKind } from '../../domain/operation.ts';
 import { PROBLEM_CODES, QUEUE_TIMEOUT, TUNNELS_BUSY } from '../../domain/problems.ts';
 import { BLOCKED } from '../../facts/blocks.ts';
 import { TUNNEL_IDLE } from '../../http/message/errors.ts';
-import { type RequestContext, spentBy } from '../../stages/request-context.ts';
+import { payingAccess, type RequestContext, spentBy } from '../../stages/request-context.ts';
 import { isDegraded } from '../../stages/respond.ts';
 import type { GatewayObserver, UpstreamQueue } from '../gateway-observer.ts';
 import type { MetricTable } from './metric-table.ts';
@@ -142,7 +142,7 @@ export function* knownOutcomes(): Generator<readonly [kind: string, bucket: stri
 export function bucketOf({ operation, charged }: RequestContext): string {
   if (charged?.outcome === 'denied') return charged.bucket;
   if (operation === undefined || charged === undefined) return 'none';
-  return firstBucket(operation.kind, operation.access);
+  return firstBucket(operation.kind, payingAccess(operation));
 }
 
 export function outcomeOf({ charged, refusal }: RequestContext): string {

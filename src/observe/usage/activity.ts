@@ -205,7 +205,7 @@ export class Activity {
   /** Counts requests for everybody whose buckets they were charged to, or would have been. */
   #add(sum: UsageSum): void {
     const { payer, operation, accounts } = sum;
-    for (const scope of CONTRACT_SCOPES[accessOf(payer, operation.access)]) {
+    for (const scope of CONTRACT_SCOPES[accessOf(payer, operation)]) {
       if ((scope === 'organization') !== (accounts !== undefined)) continue;
       const owner = scopeNamed(scope).ownerOf(payer);
       if (owner !== undefined) this.#owners[scope]?.add(owner, sum);

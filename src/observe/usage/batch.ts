@@ -7,6 +7,7 @@ import { isOwn } from '../../stages/buckets/plans.ts';
 import {
   costAtAdmission,
   type Operation,
+  payingAccess,
   type RequestContext,
   reasonOf,
   spentBy,
@@ -306,7 +307,7 @@ export class UsageBatch {
 
   /** Undefined if the operation is charged to nobody. */
   #spendingAt(payer: Payer, operation: Operation, nowMs: number): SpendingSum | undefined {
-    const [scope] = CONTRACT_SCOPES[accessOf(payer, operation.access)];
+    const [scope] = CONTRACT_SCOPES[accessOf(payer, operation)];
     const owner = scope && scopeNamed(scope).ownerOf(payer);
     if (owner === undefined) return undefined;
     if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);
@@ -344,7 +345,8 @@ export class UsageBatch {
   #gather(added: UsageSum): void {
     const { payer, operation, secondMs } = added;
     const { organization } = payer;
-    if (operation.access !== 'caller' || organization === undefined || !payer.hasOrganizationLimit) return;
+    if (payingAccess(operation) !== 'caller' || organization === undefined || !payer.hasOrganizationLimit)
+      return;
     let sum = this.#byOrganization.get(organization);
     if (sum === undefined || sum.operation !== operation) {
       sum = sumOf(payer, operation, secondMs, []);
@@ -366,8 +368,8 @@ function sumOf(
 }
 
 /** An address that is blocked is counted as one, whatever it asks for. */
-export function accessOf(payer: Payer, access: Access): Access {
-  return payer.address === undefined ? access : 'public';
+export function accessOf(payer: Payer, operation: Operation): Access {
+  return payer.address === undefined ? payingAccess(operation) : 'public';
 }
 
 /** Whether two payers that share a bucket share all others as well. */

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { Type } from 'typebox';
 import { amount, matching, plainText } from '../../facts/message-bounds.ts';
+import { payingAccess } from '../../stages/request-context.ts';
 import type { UsageBatch, UsageSum } from './batch.ts';
 import type { Counts } from './counts.ts';
 import { type Extract, extract, extractOf, type Rankings, rankingsOf, type Talker } from './extract.ts';
@@ -94,7 +95,7 @@ export class Talkers {
   #add(sum: UsageSum): void {
     const { payer, operation, secondMs, accounts } = sum;
     const { account, organization } = payer;
-    if (operation.access !== 'caller' || account === undefined) return;
+    if (payingAccess(operation) !== 'caller' || account === undefined) return;
     if (accounts === undefined) this.#histories.accounts.add(secondMs, account, sum, organization);
     else if (organization !== undefined) this.#histories.organizations.add(secondMs, organization, sum);
   }

@@ -7,7 +7,7 @@ import { scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import { bucketKey, PERIOD_ENDING, SLOTS_ENDING } from '../../store/keys.ts';
 import { type BucketCharge, type BucketState, recordedLimit } from '../../store/store.ts';
-import type { Operation } from '../request-context.ts';
+import { type Operation, payingAccess } from '../request-context.ts';
 
 /** A row as it is for one owner now. */
 export interface PresentRow extends LimitRow {
@@ -248,17 +248,23 @@ export class RowSets {
   }
 
   #make(operation: Operation): RowSet {
-    const { access } = operation;
-    const policy = this.#rows.filter((row) => isInPolicy(row, operation));
+    const isOfBoth = operation.isForBoth === true;
+    const access = payingAccess(operation);
+    const rows = isOfBoth ? this.#rows.map(withOwnName) : this.#rows;
+    const policy = rows.filter((row) => isInPolicy(row, operation));
     const charged = policy.filter((row) => isCharged(row, operation));
     const key = [access, ...policy.map(({ name }) => name), '', ...charged.map(({ name }) => name)].join(' ');
     const known = this.#byRows.get(key);
     if (known !== undefined) return known;
-    const isPerPrincipal = charged.some(
-      ({ scope, isContract }) => !isContract && scopeNamed(scope).isPerPrincipal,
-    );
+    const isPerPrincipal =
+      isOfBoth || charged.some(({ scope, isContract }) => !isContract && scopeNamed(scope).isPerPrincipal);
     const set = { access, policy, charged: new Set(charged), isPerPrincipal };
     this.#byRows.set(key, set);
     return set;
   }
+}
+
+/** The header names an Account's limits and a Person's alike, which would be one name twice where a request is charged to both. */
+function withOwnName(row: LimitRow): LimitRow {
+  return row.scope === 'person' ? { ...row, headerName: row.name } : row;
 }

@@ -26,7 +26,7 @@ function limitsOf(accountRead: number, untilMs?: number) {
 
 function callerFrom(account: Account, last: LastPayer): Caller {
   const directory = { find: () => account };
-  return authorise(directory, PRINCIPAL, 'caller', undefined, last) as Caller;
+  return authorise(directory, PRINCIPAL, { access: 'caller' }, undefined, last) as Caller;
 }
 
 it('the next request of a connection has the same caller and the same buckets', () => {
