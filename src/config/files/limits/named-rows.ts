@@ -196,6 +196,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   'for',
   'why',
   'by',
+  'force',
   'bucket',
   'blocked',
   'none',

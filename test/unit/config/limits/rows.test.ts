@@ -123,6 +123,7 @@ accounts:
   f-shadow: { per: account, points: 5, window: 1m }
   Big: { per: account, points: 5, window: 1m }
   until: { per: account, points: 5, window: 1m }
+  force: { per: account, points: 5, window: 1m }
 `),
       ),
     ).toEqual([
@@ -133,6 +134,7 @@ accounts:
       'limits.yaml:6: limits.f-shadow: a name must not end in -shadow',
       'limits.yaml:7: limits.Big: a name has at most 40 lower-case letters, digits and single hyphens, and begins with a letter: such as account-minute',
       'limits.yaml:8: limits.until: this name is taken: give the limit another name',
+      'limits.yaml:9: limits.force: this name is taken: give the limit another name',
     ]);
   });
 
