@@ -3,8 +3,15 @@
 export const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
 
-/** Whether the runtime knows a zone of this name: `Europe/Berlin`, `UTC`. */
+/**
+ * PostgreSQL reads other names in its own way: `CET` as a zone without summer time, `IST` as Israel's, and the sign of an offset such as
+ * `+02:00` the other way round.
+ */
+const NAME = /^(?:UTC|GMT|[a-z][^/]*\/.+)$/i;
+
+/** Whether a zone has this name, for the runtime and for PostgreSQL alike: `Europe/Berlin`, `UTC`. */
 export function isTimeZone(name: string): boolean {
+  if (!NAME.test(name)) return false;
   try {
     return new Intl.DateTimeFormat('en', { timeZone: name }) !== undefined;
   } catch {

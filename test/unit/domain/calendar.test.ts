@@ -171,6 +171,13 @@ test('a zone that the runtime does not know is none', () => {
   expect(WEEKDAYS).toHaveLength(7);
 });
 
+test('a zone whose days differ in PostgreSQL is none', () => {
+  const names = ['CET', 'MET', 'PST', 'BST', 'IST', '+02:00', '-05', '+0530', 'GMT+2', 'UTC-1'];
+  expect(names.filter(isTimeZone)).toEqual([]);
+  const equal = ['UTC', 'gmt', 'europe/berlin', 'Etc/GMT+2', 'America/Argentina/Buenos_Aires'];
+  expect(equal.filter(isTimeZone)).toEqual(equal);
+});
+
 /** The start, the end and the end of the next period, calculated by the reference implementation of ECMAScript's dates. */
 function byTemporal({ unit, timeZone, startsOn }: PeriodRule, unixMs: number): number[] {
   const first = Temporal.Instant.fromEpochMilliseconds(unixMs).toZonedDateTimeISO(timeZone).toPlainDate();
