@@ -35,6 +35,27 @@ async function explain(method: string, path: string, caller: Caller = {}): Promi
 }
 
 describe('weir explain', () => {
+  it('says that the gateway itself answers the path of usage.path, for no points', async () => {
+    const settings = {
+      usage: { path: '/my/limits' },
+      operations: { openapi: 'openapi.yaml', unlisted: 'reject' },
+    };
+    const file = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1', settings });
+    const asked = (method: string, json?: true) =>
+      runHere(() => explainCommand(method, '/my/%6Cimits', { config: file, ...(json && { json }) }));
+    const { code, stdout } = await asked('GET', true);
+    expect(JSON.parse(stdout)).toMatchObject({
+      path: '/my/limits',
+      operation: { id: 'usage', cost: 0, kind: 'read' },
+      buckets: [],
+      refusal: null,
+    });
+    expect(code).toBe(0);
+    expect((await asked('HEAD')).stdout).toContain('the gateway answers with the limits of the caller');
+    expect(await asked('OPTIONS')).toMatchObject({ code: 0 });
+    expect(await asked('POST')).toMatchObject({ code: 1, stdout: expect.stringContaining('405') });
+  });
+
   it('names the operation, its cost with file and line, and the buckets of the Account that a token acts on', async () => {
     expect(await explain('POST', '/v3/reports', { token: 'person' })).toMatchObject({
       method: 'POST',

@@ -7,6 +7,7 @@ import { readFacts } from '../../facts/fact-record.ts';
 import { LIVE_LIMITS } from '../../facts/live-limits.ts';
 import { REVOCATIONS } from '../../facts/revocation-message.ts';
 import { SharedClock } from '../../facts/shared-clock.ts';
+import { OWN_USAGE } from '../../gateway/usage/own-usage.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { kindOf } from '../../operations/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
@@ -104,6 +105,7 @@ function asJson(explanation: Explanation): object {
 
 function operationOf(operation: Exclude<Explanation['operation'], undefined>): object {
   if (operation === 'free') return { id: 'free', listed: false, cost: 0, kind: null };
+  if (operation === 'own limits') return { id: OWN_USAGE.id, listed: false, cost: 0, kind: OWN_USAGE.kind };
   if (isListed(operation))
     return { ...operationJson(operation), listed: operation.listed, validation: validationOf(operation) };
   const { id, cost, kind, access, listed } = operation;
@@ -127,6 +129,7 @@ function asLines(explanation: Explanation): readonly Line[] {
   const { method, path, operation, plan, buckets, policy, errors, refusal, reason, note } = explanation;
   const lines: [string, string][] = [];
   if (operation === 'free') lines.push(['operation', 'none: OPTIONS is neither authenticated nor counted']);
+  else if (operation === 'own limits') lines.push(...OWN_LIMITS);
   else if (operation !== undefined) lines.push(...operationLines(operation));
   if (plan !== undefined) lines.push(['plan', plan]);
   for (const bucket of buckets) lines.push(['charged to', bucketText(bucket)]);
@@ -164,7 +167,7 @@ function liveText(live: Explanation['buckets'][number]['live']): string {
 }
 
 function operationLines(
-  operation: Exclude<Explanation['operation'], undefined | 'free'>,
+  operation: Exclude<Explanation['operation'], undefined | 'free' | 'own limits'>,
 ): [string, string][] {
   const { id, cost, kind, access } = operation;
   const points = `${cost} ${cost === 1 ? 'point' : 'points'}`;
@@ -196,6 +199,12 @@ const CALLERS = {
   person: 'Persons only, with a token',
   public: 'public: needs no token',
 } as const;
+
+const OWN_LIMITS: readonly [string, string][] = [
+  ['operation', 'none: the gateway answers with the limits of the caller, by the setting usage.path'],
+  ['cost', '0 points'],
+  ['callers', CALLERS.caller],
+];
 
 function validationText({ rules }: ListedOperation): string {
   if (rules === undefined) return 'nothing';

@@ -10,6 +10,7 @@ import { type Block, Blocks } from '../../facts/blocks.ts';
 import type { RecordedFacts } from '../../facts/fact-record.ts';
 import type { LiveLimit } from '../../facts/live-limits.ts';
 import { type Revocation, Revocations } from '../../facts/revocations.ts';
+import { refuseOtherMethod } from '../../gateway/usage/own-usage.ts';
 import { silentIdentityObserver } from '../../identity/identity-observer.ts';
 import type { Directory, IdentitySource } from '../../identity/identity-source.ts';
 import { openIdentity } from '../../identity/open-identity.ts';
@@ -60,7 +61,7 @@ export async function explainRequest(configuration: Configuration, question: Req
     method,
     /** The canonical path; the given path if it is refused. */
     path,
-    /** `free` for OPTIONS. */
+    /** `free` for OPTIONS, `own limits` for the path of `usage.path`. */
     operation: undefined,
     /** Undefined where neither a token nor an Account was named, or where the request is refused earlier. */
     caller: undefined,
@@ -81,6 +82,8 @@ export async function explainRequest(configuration: Configuration, question: Req
   const table = operationTableOf(configuration);
   const target = normalise(path, upstream.pathProfile, (folded) => table.servesSlash(method, folded));
   if (target instanceof Refusal) return { ...nothing, refusal: target };
+  const own = answeredByGateway(method, target, configuration);
+  if (own !== undefined) return { ...nothing, path: target.path, ...own };
 
   const request = requestOf(question, target);
   const { facts: limits, clock } = question.live.limits;
@@ -111,6 +114,13 @@ export async function explainRequest(configuration: Configuration, question: Req
     policy: charged?.policy,
     errors,
   };
+}
+
+/** What becomes of a request that the gateway itself answers, on the port for clients; undefined for any other. */
+function answeredByGateway(method: string, { path }: Target, { settings: { usage, listen } }: Configuration) {
+  if (path !== usage.path || listen.port === 'off') return undefined;
+  const operation = method === 'OPTIONS' ? ('free' as const) : ('own limits' as const);
+  return { operation, refusal: refuseOtherMethod(method) };
 }
 
 /** The question as a request. */

@@ -17,6 +17,11 @@ export const OWN_USAGE: Operation = { id: 'usage', kind: 'read', cost: 0, access
 
 const METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
+/** The refusal of another method; undefined if the own limits can be asked for with it. */
+export function refuseOtherMethod(method: string): Refusal | undefined {
+  return METHODS.includes(method) ? undefined : NOT_READ;
+}
+
 const NOT_READ = new Refusal('MethodNotAllowed', 'The own limits are read with GET.', {
   headers: { Allow: METHODS.join(', ') },
 });
@@ -45,7 +50,8 @@ export class OwnUsage {
 
   answer(request: PortRequest): Awaitable<Refusal | 'answered' | undefined> {
     if (request.method === 'OPTIONS') return this.#answerOptions(request);
-    if (!METHODS.includes(request.method)) return NOT_READ;
+    const refusal = refuseOtherMethod(request.method);
+    if (refusal !== undefined) return refusal;
     request.operation = OWN_USAGE;
     return runStages(this.#stages, request, this.#shared);
   }
