@@ -14,7 +14,7 @@ const DRIFT = 0.0005;
 /** Redis cuts microseconds off, and a reading of both clocks takes a moment. */
 const READING_ERROR_MS = 2;
 
-/** The difference from which a replica's own clock counts as wrong. */
+/** The difference from which a replica's own clock counts as wrong, and this clock as set back. */
 const TOLERATED_MS = 1_000;
 
 /**
@@ -27,6 +27,8 @@ export class SharedClock {
   readonly #monotonicMs: () => number;
   #estimate: Estimate | undefined;
   #wasOwnWrong = false;
+  /** Called when this clock is set back by more than a second: what had ended by it may be in force again. */
+  onSetBack: () => void = () => {};
 
   constructor(ownMs: () => number = Date.now, monotonicMs: () => number = () => performance.now()) {
     this.#ownMs = ownMs;
@@ -57,7 +59,9 @@ export class SharedClock {
    */
   read(reading: ClockReading, isReference = true): boolean {
     const isNeeded = isReference || this.#estimate === undefined;
+    const beforeMs = this.nowMs();
     if (isNeeded && Number.isSafeInteger(reading.nowMs)) this.#take(reading);
+    if (this.nowMs() < beforeMs - TOLERATED_MS) this.onSetBack();
     const wasOwnWrong = this.#wasOwnWrong;
     this.#wasOwnWrong = this.isOwnWrong;
     return this.#wasOwnWrong !== wasOwnWrong;

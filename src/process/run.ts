@@ -57,7 +57,7 @@ export interface RunningGateway {
 }
 
 export async function runGateway(configuration: Configuration, given?: Log): Promise<RunningGateway> {
-  const { settings, limits } = configuration;
+  const { settings } = configuration;
   const { log, lines } = given ?? openLog(settings.log.level, undefined, settings.log.fields);
   const metrics = createMetrics(identitySections(settings));
   const storeObserver = observeStore(metrics, log);
@@ -69,7 +69,7 @@ export async function runGateway(configuration: Configuration, given?: Log): Pro
   const reporting = { log, changes: new Changes(log, () => clock.nowMs()) };
   const identity = runIdentity(configuration, sharing, metrics, reporting.changes);
   const operationTable = operationTableOf(configuration);
-  const buckets = new Buckets(settings.store.keyPrefix, limits, () => clock.nowMs(), settings.limits.fields);
+  const buckets = openBuckets(configuration, clock);
   const state = { isReady: true };
   const tls = runTls(configuration, metrics, log);
   const parts = { store, journal, sharing, share, buckets, clock, identity, metrics, ...reporting };
@@ -110,6 +110,13 @@ export async function runGateway(configuration: Configuration, given?: Log): Pro
     await ending.close();
     throw error;
   }
+}
+
+function openBuckets({ settings, limits }: Configuration, clock: SharedClock): Buckets {
+  const { store, limits: shown } = settings;
+  const buckets = new Buckets(store.keyPrefix, limits, () => clock.nowMs(), shown.fields);
+  clock.onSetBack = () => buckets.forget();
+  return buckets;
 }
 
 /** What replicas share, and the clock by which they share it. */

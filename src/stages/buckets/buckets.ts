@@ -168,6 +168,14 @@ export class Buckets {
   }
 
   /**
+   * Forgets which limits apply to whom. Call it when the clock has been set back: buckets without an end are valid whatever the time, also
+   * if a limit was left out because it had ended by the wrong clock. Counts are kept.
+   */
+  forget(): void {
+    this.#changed();
+  }
+
+  /**
    * The buckets that this payer's requests for an operation are charged to.
    *
    * @param last whom the last request of the connection was charged to

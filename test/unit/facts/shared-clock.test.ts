@@ -55,6 +55,24 @@ it('a clock of Redis that is set is followed at the next reading', () => {
   expect(Math.abs(clock.nowMs() - (state.trueMs - 30_000))).toBeLessThanOrEqual(202);
 });
 
+it('says that it was set back, by the first reading or a later one, and not for a small step', () => {
+  const { state, clock, read } = processWith(3_600_000);
+  let count = 0;
+  clock.onSetBack = () => {
+    count += 1;
+  };
+  read(1, 1);
+  expect(count).toBe(1);
+  state.redisAheadMs = -500;
+  read(1, 1);
+  state.redisAheadMs = 60_000;
+  read(1, 1);
+  expect(count).toBe(1);
+  state.redisAheadMs = 0;
+  read(1, 1);
+  expect(count).toBe(2);
+});
+
 it('a server that is not the reference counts only until the reference has been read', () => {
   const { state, clock } = processWith(60_000);
   const reading = (nowMs: number) => ({ nowMs, sentMs: 100_000, answeredMs: 100_000 });
