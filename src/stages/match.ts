@@ -31,6 +31,18 @@ export function refuseMethod(): Refusal {
   });
 }
 
+/** The methods of the path where callers see their own limits. */
+export const USAGE_METHODS: readonly string[] = ['GET', 'HEAD', 'OPTIONS'];
+
+const NOT_READ = new Refusal('MethodNotAllowed', 'The own limits are read with GET.', {
+  headers: { Allow: USAGE_METHODS.join(', ') },
+});
+
+/** The refusal of another method at that path; undefined for one of these. */
+export function refuseUsageMethod(method: string): Refusal | undefined {
+  return USAGE_METHODS.includes(method) ? undefined : NOT_READ;
+}
+
 /** What happens to a request that no listed operation matches. */
 export type UnlistedPolicy =
   | 'charge'

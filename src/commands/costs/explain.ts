@@ -7,7 +7,6 @@ import { readFacts } from '../../facts/fact-record.ts';
 import { LIVE_LIMITS } from '../../facts/live-limits.ts';
 import { REVOCATIONS } from '../../facts/revocation-message.ts';
 import { SharedClock } from '../../facts/shared-clock.ts';
-import { OWN_USAGE } from '../../gateway/usage/own-usage.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { kindOf } from '../../operations/listed-operation.ts';
 import { type Configuration, readConfiguration } from '../../process/configuration.ts';
@@ -105,7 +104,7 @@ function asJson(explanation: Explanation): object {
 
 function operationOf(operation: Exclude<Explanation['operation'], undefined>): object {
   if (operation === 'free') return { id: 'free', listed: false, cost: 0, kind: null };
-  if (operation === 'own limits') return { id: OWN_USAGE.id, listed: false, cost: 0, kind: OWN_USAGE.kind };
+  if (operation === 'own limits') return { id: 'usage', listed: false, cost: 0, kind: 'read' };
   if (isListed(operation))
     return { ...operationJson(operation), listed: operation.listed, validation: validationOf(operation) };
   const { id, cost, kind, access, listed } = operation;

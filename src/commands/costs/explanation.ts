@@ -10,7 +10,6 @@ import { type Block, Blocks } from '../../facts/blocks.ts';
 import type { RecordedFacts } from '../../facts/fact-record.ts';
 import type { LiveLimit } from '../../facts/live-limits.ts';
 import { type Revocation, Revocations } from '../../facts/revocations.ts';
-import { refuseOtherMethod } from '../../gateway/usage/own-usage.ts';
 import { silentIdentityObserver } from '../../identity/identity-observer.ts';
 import type { Directory, IdentitySource } from '../../identity/identity-source.ts';
 import { openIdentity } from '../../identity/open-identity.ts';
@@ -20,6 +19,7 @@ import { type Configuration, chargedOperations, operationTableOf } from '../../p
 import { Buckets } from '../../stages/buckets/buckets.ts';
 import { namedLimit, type PayerBucket, shownPeriod } from '../../stages/buckets/payer-bucket.ts';
 import { CHARGE_STAGES, MATCH_STAGES, runStages } from '../../stages/decide.ts';
+import { refuseUsageMethod } from '../../stages/match.ts';
 import { normalise } from '../../stages/normalise.ts';
 import { type Operation, RequestContext, type Target } from '../../stages/request-context.ts';
 import { MemoryStore } from '../../store/memory-store.ts';
@@ -120,7 +120,7 @@ export async function explainRequest(configuration: Configuration, question: Req
 function answeredByGateway(method: string, { path }: Target, { settings: { usage, listen } }: Configuration) {
   if (path !== usage.path || listen.port === 'off') return undefined;
   const operation = method === 'OPTIONS' ? ('free' as const) : ('own limits' as const);
-  return { operation, refusal: refuseOtherMethod(method) };
+  return { operation, refusal: refuseUsageMethod(method) };
 }
 
 /** The question as a request. */

@@ -5,6 +5,7 @@ import { addCors, addPreflight, isPreflight } from '../../http/message/fields/co
 import { FieldLines } from '../../http/message/head/field-lines.ts';
 import { authorise } from '../../stages/authorise.ts';
 import { CALLER_STAGES, runStages } from '../../stages/decide.ts';
+import { refuseUsageMethod, USAGE_METHODS } from '../../stages/match.ts';
 import type { Operation } from '../../stages/request-context.ts';
 import { addGatewayFields } from '../../stages/respond.ts';
 import type { GatewayDependencies } from '../dependencies.ts';
@@ -14,17 +15,6 @@ import { type OwnUsageAnswer, ownUsage } from './own-usage-answer.ts';
 
 /** What asking for the own limits is logged as. */
 export const OWN_USAGE: Operation = { id: 'usage', kind: 'read', cost: 0, access: 'caller', listed: true };
-
-const METHODS = ['GET', 'HEAD', 'OPTIONS'];
-
-/** The refusal of another method; undefined if the own limits can be asked for with it. */
-export function refuseOtherMethod(method: string): Refusal | undefined {
-  return METHODS.includes(method) ? undefined : NOT_READ;
-}
-
-const NOT_READ = new Refusal('MethodNotAllowed', 'The own limits are read with GET.', {
-  headers: { Allow: METHODS.join(', ') },
-});
 
 /** Answers requests for the path of the setting `usage`. Their addresses are not blocked. */
 export class OwnUsage {
@@ -50,7 +40,7 @@ export class OwnUsage {
 
   answer(request: PortRequest): Awaitable<Refusal | 'answered' | undefined> {
     if (request.method === 'OPTIONS') return this.#answerOptions(request);
-    const refusal = refuseOtherMethod(request.method);
+    const refusal = refuseUsageMethod(request.method);
     if (refusal !== undefined) return refusal;
     request.operation = OWN_USAGE;
     return runStages(this.#stages, request, this.#shared);
@@ -93,8 +83,8 @@ export class OwnUsage {
     const lines = isPreflighted ? new FieldLines() : this.#linesOf(request);
     if (isPreflighted) {
       addGatewayFields(lines, request);
-      addPreflight(lines, source.head, cors, METHODS, this.#shared.cors);
-    } else lines.add('Allow', METHODS.join(', '));
+      addPreflight(lines, source.head, cors, USAGE_METHODS, this.#shared.cors);
+    } else lines.add('Allow', USAGE_METHODS.join(', '));
     source.answer(204, lines, { text: '', encoding: 'latin1' });
     return 'answered';
   }
