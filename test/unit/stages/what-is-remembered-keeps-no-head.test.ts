@@ -21,7 +21,7 @@ const last = new LastPayer();
 
 function callerFor(principal: Principal, number: number) {
   const named = cutText(`acct_0123456789_${number}`, HEAD_LENGTH);
-  return authorise({ find: () => ({ organization: 'org_1' }) }, principal, 'caller', named, last);
+  return authorise({ find: () => ({ organization: 'org_1' }) }, principal, { access: 'caller' }, named, last);
 }
 
 function addressFrom(list: string): string {
@@ -76,6 +76,11 @@ it.each(Object.entries(REMEMBERED))(
 it('an id beyond Latin-1, which only a body can have, is not changed', () => {
   const named = 'acct_\u{141}\u{142}_0123456789';
   const principal: Principal = { id: 'svc_1', type: 'ServiceAccount', organization: 'org_1' };
-  const caller = authorise({ find: () => ({ organization: 'org_1' }) }, principal, 'caller', named);
+  const caller = authorise(
+    { find: () => ({ organization: 'org_1' }) },
+    principal,
+    { access: 'caller' },
+    named,
+  );
   expect(caller).toMatchObject({ account: named });
 });
