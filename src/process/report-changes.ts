@@ -54,10 +54,11 @@ export function reportingChanges(
   };
 }
 
-/** The start of a SHA-256 of what operations are called, cost and validate, equal on every replica that has the same. */
+/** The start of a SHA-256 of what operations are called and cost, equal on every replica that has the same, also of earlier versions. */
 export function versionOf(operations: readonly ListedOperation[]): string {
-  const values = [...valuesOf(operations)].sort(([a], [b]) => (a < b ? -1 : 1));
-  return hash('sha256', JSON.stringify(values.map(([key, { to }]) => [key, to]))).slice(0, 12);
+  const prices = operations.map((one) => [keyOf(one), priceOf(one)] as const);
+  const sorted = [...new Map(prices)].sort(([a], [b]) => (a < b ? -1 : 1));
+  return hash('sha256', JSON.stringify(sorted)).slice(0, 12);
 }
 
 /** What is compared, and how a difference names it. */
@@ -67,20 +68,24 @@ interface Value {
 }
 
 function valuesOf(operations: readonly ListedOperation[]): ReadonlyMap<string, Value> {
-  return new Map(
-    operations.map((one) => [`${one.method} ${one.path}`, { name: { operation: one.id }, to: termsOf(one) }]),
-  );
+  return new Map(operations.map((one) => [keyOf(one), { name: { operation: one.id }, to: termsOf(one) }]));
+}
+
+function keyOf({ method, path }: ListedOperation): string {
+  return `${method} ${path}`;
+}
+
+function priceOf(operation: ListedOperation): object {
+  const { cost, kind, access } = operation;
+  const settlement = settlementText(operation);
+  return { cost, kind, access, ...(settlement && { settlement }) };
 }
 
 /** What a request for an operation is charged and validated by. The tags, because limits select by them. */
 function termsOf(operation: ListedOperation): object {
-  const { cost, kind, access, tags = [], validation } = operation;
-  const settlement = settlementText(operation);
+  const { tags = [], validation } = operation;
   return {
-    cost,
-    kind,
-    access,
-    ...(settlement && { settlement }),
+    ...priceOf(operation),
     ...(tags.length > 0 && { tags: [...new Set(tags)].sort() }),
     ...(validation !== 'none' && { validate: validation }),
   };

@@ -36,8 +36,8 @@ export function charge(
   const named = onlyNamed(seesEnd || heldMs !== undefined ? all : (all.endless ?? all), source.askedLimits);
   const cost = request.reserved ?? operation.cost;
   // A cost that a program names is refused if it is above a limit.
-  const due =
-    operation.also === undefined || source.askedCost !== undefined ? named : bucketsOfSeveral(named, cost);
+  const costOfSeveral = source.askedCost === undefined ? cost : undefined;
+  const due = operation.also === undefined ? named : bucketsOfSeveral(named, costOfSeveral);
   if (due === undefined) return TOO_MANY_MEANINGS;
   const hold = due.endless === undefined || heldMs !== undefined ? undefined : new Hold();
   request.hold = hold;

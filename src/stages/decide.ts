@@ -175,7 +175,11 @@ function chargePoints(request: RequestContext, dependencies: DecisionDependencie
 }
 
 function noteCharged(charged: Charged | Refusal, request: RequestContext) {
-  if (charged instanceof Refusal) return charged;
+  if (charged instanceof Refusal) {
+    // The store was not asked: the request is as finished as any other that is refused.
+    request.chargeAskedMs = undefined;
+    return charged;
+  }
   request.chargeMs = performance.now() - (request.chargeAskedMs ?? 0);
   request.charged = charged;
   return charged.outcome === 'denied' ? charged.refusal : undefined;

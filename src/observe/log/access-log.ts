@@ -8,6 +8,7 @@ import type { RevokedToken } from '../../facts/revocations.ts';
 import {
   type Charged,
   costAtAdmission,
+  payingAccess,
   type RequestContext,
   reasonOf,
 } from '../../stages/request-context.ts';
@@ -106,7 +107,7 @@ function requestMembers(context: RequestContext): string {
   if (source.heldMs !== undefined) members += `,"heldMs":${source.heldMs}`;
   if (settledCost !== undefined) members += `,"settled":${settledCost}`;
   if (unsettled !== undefined) members += `,"unsettled":"${unsettled}"`;
-  return members + ACCESS_MEMBERS[operation.access];
+  return members + ACCESS_MEMBERS[payingAccess(operation)];
 }
 
 function callerMembers({ account, organization, hasOrganizationLimit, principal }: Caller): string {

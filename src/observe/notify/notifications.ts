@@ -98,7 +98,8 @@ export class Notifications {
       return true;
     });
     if (!isReported) this.#known.set(key, true, { ttl: RETRY_MS });
-    else await this.#asked(async () => claims?.keep(claimOf(filling, tag), windowMs));
+    // Without an answer, another replica may report once more.
+    else await claims?.keep(claimOf(filling, tag), windowMs).catch(() => undefined);
   }
 
   /**

@@ -202,7 +202,7 @@ export class Activity {
     return this.#owners[scope]?.payerOf(id);
   }
 
-  /** Counts requests for everybody whose buckets they were charged to, or would have been. */
+  /** Counts requests for whom they were charged to, or would have been. What was charged to a Person too counts for its Account. */
   #add(sum: UsageSum): void {
     const { payer, operation, accounts } = sum;
     for (const scope of CONTRACT_SCOPES[accessOf(payer, operation)]) {

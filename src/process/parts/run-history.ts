@@ -92,8 +92,8 @@ function short(sha: string): string {
 type Files = 'limits' | 'operations';
 
 /**
- * Adds a change of the version or of files, unless it is listed: the last replica that joined before this one, or that has had its versions
- * since then, had others. Returns false while the history cannot be read.
+ * Adds a change of the version or of files, unless it is listed: the last replica that joined before this one had others. If no other one is
+ * listed any more, the last one that runs. Returns false while the history cannot be read.
  */
 async function addDeploy(
   history: ChangeHistory,
@@ -103,9 +103,12 @@ async function addDeploy(
 ): Promise<boolean> {
   const { changes, running, isWhole } = await history.read();
   if (!isWhole) return false;
-  const [last] = [...ofKind(changes, 'replica.joined'), ...running]
-    .filter((one) => one.instance !== instance && one.atMs <= atMs)
-    .sort((a, b) => b.atMs - a.atMs);
+  const lastOf = (all: readonly RecordedChange[]) =>
+    all
+      .filter((one) => one.instance !== instance && one.atMs <= atMs)
+      .reduce<RecordedChange | undefined>((a, b) => (a && a.atMs >= b.atMs ? a : b), undefined);
+  // A replica that runs on has its old version, and the files of a deploy that is under way.
+  const last = lastOf(ofKind(changes, 'replica.joined')) ?? lastOf(running);
   if (last === undefined) return true;
   const [, before, limits, operations] = JOINED.exec(last.text) ?? [];
   if (before !== undefined && before !== version)

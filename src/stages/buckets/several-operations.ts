@@ -7,13 +7,15 @@ import type { PayerBucket } from './payer-bucket.ts';
  * whole, so that it does not refuse the request for ever. Limits that are tried out are left out if the buckets are too many for one
  * charge, because they refuse nothing.
  *
+ * @param cost the highest one; undefined if it fits into each limit
  * @returns undefined if the buckets are still too many
  */
-export function bucketsOfSeveral(due: PayerBuckets, cost: number): PayerBuckets | undefined {
+export function bucketsOfSeveral(due: PayerBuckets, cost: number | undefined): PayerBuckets | undefined {
   const all = due.buckets;
   const kept = all.length <= MAX_BUCKETS ? all : all.filter(({ shadow }) => shadow !== true);
   if (kept.length > MAX_BUCKETS) return undefined;
-  return { ...due, kind: undefined, buckets: kept.map((bucket) => withinItsLimit(bucket, cost)) };
+  const buckets = cost === undefined ? kept : kept.map((bucket) => withinItsLimit(bucket, cost));
+  return { ...due, kind: undefined, buckets };
 }
 
 function withinItsLimit(bucket: PayerBucket, cost: number): PayerBucket {

@@ -1,15 +1,33 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { Usage } from '../../../src/admin/usage/owner-usage.ts';
+import { DECISIONS } from '../../fixtures/decisions.ts';
 import { remainingOf, startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { linesOf } from '../../fixtures/log-lines.ts';
 
 type Options = Parameters<typeof startGateway>[0];
 type Rows = Readonly<Record<string, object>>;
 
 async function start(list: readonly object[], limits: Rows, more?: Options): Promise<TestGateway> {
-  const settings = { operations: { list } };
+  const decisions = { ...DECISIONS, token: TOKEN };
+  const settings = { operations: { list }, log: { level: 'info' }, decisions };
   const gateway = await startGateway({ ...more, limits, settings });
   onTestFinished(() => gateway.close());
   return gateway;
+}
+
+const TOKEN = 'a-token-of-the-decisions-port';
+
+/** What the decisions port answers. */
+interface Answer {
+  readonly status: number;
+  readonly receipt?: string;
+  readonly buckets: readonly { readonly bucket: string; readonly remaining: number }[];
+}
+
+async function post({ decisionsUrl }: TestGateway, path: string, body: object): Promise<Answer> {
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const response = await fetch(decisionsUrl + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  return (await response.json()) as Answer;
 }
 
 const PEOPLE = [
@@ -37,6 +55,11 @@ it('what a Person may run as an operation of any caller is charged to its Accoun
   expect((await gateway.send('GET', '/people/export.csv')).status).toBe(403);
   const usage = await fetch(`${gateway.adminUrl}/usage/accounts/acct_1`);
   expect(await usage.json()).toMatchObject({ recent: { '10m': { points: 5, requests: 1 } } });
+  const admitted = linesOf(gateway, 'request').filter(({ outcome }) => outcome === 'admitted');
+  expect(admitted.map(({ path, personOnly = false }) => [path, personOnly])).toEqual([
+    ['/people/export.csv', false],
+    ['/people/7', true],
+  ]);
 });
 
 it('of an Account in another Organization, the same buckets are charged as by its own callers', async () => {
@@ -53,13 +76,31 @@ it('of an Account in another Organization, the same buckets are charged as by it
   expect(remainingOf(plain)).toEqual({ 'account-read': 10, 'organization-read': 20, exports: 10 });
 });
 
+const REPORTS = [
+  { method: 'GET', path: '/{name}', id: 'named', cost: 10 },
+  { method: 'GET', path: '/reports', id: 'reports', cost: 1 },
+];
+const FEW_REPORTS = {
+  limits: { reports: { per: 'account', points: 5, window: '1m', operations: ['reports'] } },
+};
+
+it.each([
+  [0, 5],
+  [3, 0],
+  [8, 0],
+])(
+  'a held decision that is settled at %i leaves %i of a limit of 5 that it had used whole',
+  async (cost, left) => {
+    const gateway = await start(REPORTS, FEW_REPORTS);
+    const question = { account: 'acct_1', method: 'GET', path: '/reports.json', hold: '60s' };
+    const { receipt } = await post(gateway, '/decide', question);
+    const { buckets } = await post(gateway, '/settle', { receipt, cost });
+    expect(buckets.find(({ bucket }) => bucket === 'reports')).toMatchObject({ remaining: left });
+  },
+);
+
 it('a limit below the highest cost is used whole, and refuses for a window at most', async () => {
-  const list = [
-    { method: 'GET', path: '/{name}', id: 'named', cost: 10 },
-    { method: 'GET', path: '/reports', id: 'reports', cost: 1 },
-  ];
-  const limits = { reports: { per: 'account', points: 5, window: '1m', operations: ['reports'] } };
-  const gateway = await start(list, { limits });
+  const gateway = await start(REPORTS, FEW_REPORTS);
   const first = await gateway.send('GET', '/reports.json');
   expect(first.status).toBe(200);
   expect(remainingOf(first)).toEqual({ 'account-read': 10, 'organization-read': 20, reports: 0 });
@@ -103,4 +144,17 @@ it('no path has so many limits that none of them is charged', async () => {
   const ofThree = await gateway.send('GET', '/reports.a.b');
   expect(ofThree.status).toBe(400);
   expect(gateway.upstream.seen.map(({ url }) => url)).toEqual(['/reports.json']);
+  await expect
+    .poll(() => linesOf(gateway, 'request').map(({ path, status }) => [path, status]))
+    .toEqual([
+      ['/reports.json', 200],
+      ['/reports.a.b', 400],
+    ]);
+
+  const priced = { account: 'acct_1', method: 'GET', cost: 1 };
+  const asked = await Promise.all(
+    ['/reports.json', '/reports.a.b'].map((path) => post(gateway, '/decide', { ...priced, path })),
+  );
+  expect(asked.map(({ status }) => status)).toEqual([200, 400]);
+  expect((await usage()).buckets.find(({ bucket }) => bucket === 'first-0')).toMatchObject({ used: 2 });
 });

@@ -1,6 +1,6 @@
 import type { Payer } from '../../../domain/caller.ts';
 import { ownCopy } from '../../../domain/field-name.ts';
-import type { Operation } from '../../../stages/request-context.ts';
+import { type Operation, payingAccess } from '../../../stages/request-context.ts';
 import { type Charge, countedPart } from '../../../store/store.ts';
 import type { GatewayDependencies } from '../../dependencies.ts';
 import type { AskedRequest } from './asked-request.ts';
@@ -128,6 +128,7 @@ const US_PER_MS = 1_000;
 /** The members of a line of the access log that `weir replay` needs. */
 function lineOf({ requestId, payer, operation, charge, decidedMs, askedLimits }: HeldDecision): object {
   const { account, organization, hasOrganizationLimit, principal, address, plan } = payer;
+  const access = payingAccess(operation);
   return {
     requestId,
     operation: operation.id,
@@ -137,8 +138,8 @@ function lineOf({ requestId, payer, operation, charge, decidedMs, askedLimits }:
     principal: principal?.id,
     address,
     kind: operation.kind,
-    ...(operation.access === 'person' && { personOnly: true }),
-    ...(operation.access === 'public' && { public: true }),
+    ...(access === 'person' && { personOnly: true }),
+    ...(access === 'public' && { public: true }),
     plan,
     chargedAtUs: decidedMs * US_PER_MS,
     cost: charge.cost,

@@ -2,6 +2,7 @@ import type { Payer } from '../../../domain/caller.ts';
 import { calendarOf, type PeriodRule } from '../../../domain/limits/calendar.ts';
 import type { ScopeName } from '../../../domain/limits/scopes.ts';
 import type { Access, OperationKind } from '../../../domain/operation.ts';
+import { payingAccess } from '../../../stages/request-context.ts';
 import { bucketOf, PERIOD_ENDING, SLOTS_ENDING } from '../../../store/keys.ts';
 import { type BucketCharge, recordedLimit } from '../../../store/store.ts';
 import type { HeldDecision } from './held-decisions.ts';
@@ -14,7 +15,10 @@ export const LONGEST_RECEIPT = 32_768;
 /** Other forms have other numbers. */
 const FORM = 1;
 
-/** A bucket: its key behind the tag, its limit, its window, what it counts, its period, and the scope and owner of its record. */
+/**
+ * A bucket: its key behind the tag, its limit, its window, what it counts, its period, the scope and owner of its record, and what it was
+ * charged if that is not the cost.
+ */
 type Bucket = readonly [
   key: string,
   limit: number,
@@ -22,6 +26,8 @@ type Bucket = readonly [
   counts: number,
   rule: readonly [PeriodRule['unit'], string, number] | 0,
   record: readonly [ScopeName, string] | 0,
+  // Earlier versions write none, and read none.
+  cost?: number,
 ];
 
 type Content = readonly [
@@ -69,7 +75,8 @@ export class Receipts {
     const tagEnd = buckets[0]?.key.indexOf('}:') ?? start;
     const tag = buckets[0]?.key.slice(start, tagEnd) ?? '';
     const packed = buckets.map((bucket) => pack(bucket, tagEnd + 2));
-    const { id: name, kind, access } = operation;
+    const { id: name, kind } = operation;
+    const access = payingAccess(operation);
     const times = [chargedAtUs, decidedMs, heldMs] as const;
     const named = askedLimits ?? null;
     const parts: Content = [id, requestId, payer, [name, kind, access], cost, times, tag, packed, named];
@@ -111,15 +118,28 @@ function restored(payer: Payer): Payer {
 }
 
 function pack(bucket: BucketCharge, start: number): Bucket {
-  const { key, limit, windowSeconds, counts = 'points', shadow, calendar, record, owner = '' } = bucket;
+  const {
+    key,
+    limit,
+    windowSeconds,
+    counts = 'points',
+    shadow,
+    calendar,
+    record,
+    owner = '',
+    cost = 0,
+  } = bucket;
   const { unit = 'day', timeZone = '', startsOn = 0 } = calendar?.rule ?? {};
   const number = COUNTS.indexOf(counts) + (shadow === true ? SHADOW : 0);
   const rule = calendar === undefined ? 0 : ([unit, timeZone, startsOn] as const);
   const recorded = record === undefined ? 0 : ([record.scope, owner] as const);
-  return [key.slice(start), limit, windowSeconds, number, rule, recorded];
+  return [key.slice(start), limit, windowSeconds, number, rule, recorded, cost];
 }
 
-function unpack([rest, limit, windowSeconds, number, rule, recorded]: Bucket, start: string): BucketCharge {
+function unpack(
+  [rest, limit, windowSeconds, number, rule, recorded, cost = 0]: Bucket,
+  start: string,
+): BucketCharge {
   const key = start + rest;
   const calendar =
     rule === 0 ? undefined : calendarOf({ unit: rule[0], timeZone: rule[1], startsOn: rule[2] });
@@ -133,6 +153,7 @@ function unpack([rest, limit, windowSeconds, number, rule, recorded]: Bucket, st
     calendar,
     record: scope && recordedLimit({ scope, name: nameOf({ key }), windowSeconds, calendar }),
     owner,
+    ...(cost > 0 && { cost }),
   };
 }
 

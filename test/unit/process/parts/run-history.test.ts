@@ -104,6 +104,19 @@ it('a deploy is listed, and a lost replica, although all had run for longer than
   expect(recorded).toContainEqual(expect.objectContaining({ kind: 'replica.lost', instance: 'older' }));
 });
 
+it('a deploy is listed once, also if a replica of the earlier version writes in the middle of it that it runs', async () => {
+  const versions = `version ${version}, limits cccccccc, operations bbbbbbbb`;
+  const first = { ...OLDER, text: versions, instance: 'first of the new ones' };
+  const recorded = [OLDER, first, { ...RUNNING, atMs: first.atMs + 1_000 }];
+  const { history, reads } = historyOn(recorded, () => true);
+  history.joined();
+  await expect.poll(() => kindsOf(recorded).filter((kind) => kind === 'replica.joined')).toHaveLength(3);
+  await expect.poll(reads).toBeGreaterThan(0);
+  await history.close();
+  expect(kindsOf(recorded)).not.toContain('version.changed');
+  expect(kindsOf(recorded)).not.toContain('limits.changed');
+});
+
 it('a replica that runs renews its entry, which says since when it has its versions and is not listed', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   onTestFinished(() => void vi.useRealTimers());
