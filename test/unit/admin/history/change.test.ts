@@ -73,9 +73,9 @@ it('requests are served while thousands of changes are compared', async () => {
   expect(turns).toBeGreaterThanOrEqual(9);
 });
 
-it('a loss that was written twice is one entry, although the second has another time of writing', () => {
+it('a loss that was written twice is one entry, although the second has another time of writing', async () => {
   const lost = change({ kind: 'replica.lost', instance: 'c', noticedBy: 'a', writtenMs: 6_000 });
   const byOther = { ...lost, atMs: 1_400, noticedBy: 'b', writtenMs: 6_500 };
-  expect(timesOf([lost, byOther, { ...lost, writtenMs: 8_000 }])).toEqual([1_000]);
-  expect(timesOf([lost, { ...lost, atMs: 20_000, writtenMs: 25_000 }])).toEqual([20_000, 1_000]);
+  expect(await timesOf([lost, byOther, { ...lost, writtenMs: 8_000 }])).toEqual([1_000]);
+  expect(await timesOf([lost, { ...lost, atMs: 20_000, writtenMs: 25_000 }])).toEqual([20_000, 1_000]);
 });
