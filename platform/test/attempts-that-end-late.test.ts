@@ -103,6 +103,17 @@ describe.each(databases)('on $name', ({ open }) => {
     expect(await isDue()).toEqual([false]);
   });
 
+  test('the last attempt at an earlier URL does not fail the delivery, and the last one at the new URL does', async () => {
+    const last = { ...SETTINGS, maxAttempts: 1 };
+    const first = await claim();
+    await moveUrl();
+    await log(first, 500, last);
+    const [{ due_at } = { due_at: null }] = await queued();
+    expect([(await delivery()).status, due_at !== null && due_at <= new Date()]).toEqual(['Pending', true]);
+    await log(await claim(), 500, last);
+    expect([(await delivery()).status, await queued()]).toEqual(['Failed', []]);
+  });
+
   test('a second attempt that fails after the first one succeeded leaves the delivery Delivered', async () => {
     const [first, second] = [await claim(), await claim()];
     await log(first, 204);

@@ -88,8 +88,7 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     await trigger(client, 'Mandate.Created');
     const claim = async () => {
       const later = new Date(Date.now() + 3600_000);
-      const [claimed] = await claimDeliveries(database.db, new Map([[id, 1]]), later, later);
-      return claimed;
+      return claimDeliveries(database.db, new Map([[id, 1]]), later, later);
     };
     const [first, second] = [await claim(), await claim()];
     const failed: Promise<void>[] = [];
@@ -144,8 +143,8 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     const { id } = await subscribe(client, 'Paused');
     await trigger(client, 'Mandate.Created');
     const later = new Date(Date.now() + 3600_000);
-    const [claimed] = await claimDeliveries(database.db, new Map([[id, 1]]), later, later);
-    const delivery = claimed && { ...claimed, isProbe: false };
+    const claimed = await claimDeliveries(database.db, new Map([[id, 1]]), later, later);
+    const active = claimed.map((delivery) => ({ ...delivery, isProbe: false }));
     await database.db
       .updateTable('subscriptions')
       .set({ status: 'Active', failing_since: new Date() })
@@ -154,7 +153,7 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     const logged: Promise<void>[] = [];
     await database.db.transaction().execute(async (trx) => {
       await trx.updateTable('subscriptions').set({ description: 'changed' }).where('id', '=', id).execute();
-      logged.push(log(database.db, delivery, true));
+      logged.push(log(database.db, active, true));
       await untilWaiting(database.db, 1);
       await trx
         .updateTable('delivery_queue')
@@ -166,6 +165,123 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     const read = database.db.selectFrom('subscriptions').select('failing_since').where('id', '=', id);
     expect(await read.executeTakeFirst()).toEqual({ failing_since: null });
     expect(await database.db.selectFrom('delivery_queue').selectAll().execute()).toEqual([]);
+  });
+
+  /** Claims ten deliveries of a paused subscription, in the order of their ids. Their order in the table is the opposite one. */
+  async function claimTen(id: string): Promise<ClaimedDelivery[]> {
+    for (let i = 0; i < 10; i++) await trigger(client, 'Mandate.Created');
+    await expect
+      .poll(() => database.db.selectFrom('delivery_queue').select('delivery_id').execute())
+      .toHaveLength(10);
+    await sql`
+      with taken as (delete from delivery_queue returning *)
+      insert into delivery_queue (delivery_id, subscription_id, due_at)
+      select delivery_id, subscription_id, due_at - row_number() over (order by delivery_id) * interval '1 second'
+      from taken order by delivery_id desc
+    `.execute(database.db);
+    const later = new Date(Date.now() + 3600_000);
+    const claimed = await claimDeliveries(database.db, new Map([[id, 10]]), later, later);
+    expect(claimed.length).toBe(10);
+    return claimed.sort((one, other) => (one.deliveryId < other.deliveryId ? -1 : 1));
+  }
+
+  const lockQueued = (trx: Database, locked: readonly ClaimedDelivery[]) =>
+    trx
+      .selectFrom('delivery_queue')
+      .select('delivery_id')
+      .where(
+        'delivery_id',
+        'in',
+        locked.map(({ deliveryId }) => deliveryId),
+      )
+      .forUpdate()
+      .execute();
+
+  test.each(['deleted', 'logged', 'hastened'] as const)(
+    'deliveries that are %s are locked in the order of their ids, so that no two transactions wait for each other',
+    async (what) => {
+      const { id } = await subscribe(client, 'Paused');
+      const claimed = await claimTen(id);
+      const others = claimed.slice(1);
+      const begin = {
+        deleted: () => client.send('DELETE', `/v3/platform/webhook-subscriptions/${id}`),
+        hastened: () => hastenDeliveries(database.db, id, new Date(Date.now() + 7200_000)),
+        logged: () => log(database.db, claimed.toReversed(), true),
+      };
+      const done: Promise<unknown>[] = [];
+      await database.db.transaction().execute(async (trx) => {
+        // A deadlock would end this transaction, and not the other one.
+        await sql`set local deadlock_timeout = '10ms'`.execute(trx);
+        await lockQueued(trx, claimed.slice(0, 1));
+        done.push(begin[what]());
+        await untilWaiting(database.db, 1);
+        await lockQueued(trx, others);
+      });
+      await Promise.all(done);
+    },
+  );
+
+  test('of two hundred attempts that an earlier version kept, the first one and the last 49 are shown', async () => {
+    const { id } = await subscribe(client, 'Paused');
+    await trigger(client, 'Mandate.Created');
+    await sql`
+      insert into delivery_attempts (delivery_id, number, attempted_at, duration_ms)
+      select id, number, now(), 1 from deliveries, generate_series(1, 200) number
+    `.execute(database.db);
+    await database.db.updateTable('deliveries').set({ attempts: 200 }).execute();
+    const path = `/v3/platform/webhook-subscriptions/${id}/deliveries`;
+    const [delivery] = await client.walk(path);
+    const { log: shown } = (await client.get(`${path}/${delivery?.id}`)).body;
+    const numbers = (shown as { number: number }[]).map(({ number }) => number);
+    expect(numbers).toEqual([...Array.from({ length: 49 }, (_, index) => 200 - index), 1]);
+  });
+
+  test('attempts whose log PostgreSQL refuses because of a deadlock are logged again', async () => {
+    const { id } = await subscribe(client, 'Paused');
+    const claimed = await claimTen(id);
+    const done: Promise<unknown>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      // The deadlock ends the other transaction.
+      await sql`set local deadlock_timeout = '1min'`.execute(trx);
+      await lockQueued(trx, claimed.slice(-1));
+      done.push(log(database.db, claimed, true));
+      await untilWaiting(database.db, 1);
+      await lockQueued(trx, claimed.slice(0, 1));
+    });
+    await Promise.all(done);
+    const logged = await database.db.selectFrom('delivery_attempts').select('delivery_id').execute();
+    expect(logged.length).toBe(10);
+  });
+
+  test.each([
+    ['the next retry is due at once', SETTINGS.maxAttempts],
+    ['the delivery has not failed', 1],
+  ])('if the URL is changed while the failure at the earlier one is logged, %s', async (_, maxAttempts) => {
+    const { id } = await subscribe(client, 'Paused');
+    await trigger(client, 'Mandate.Created');
+    const later = new Date(Date.now() + 3600_000);
+    const claimed = await claimDeliveries(database.db, new Map([[id, 1]]), later, later);
+    // As of an active subscription that is being sent it.
+    const active = claimed.map((delivery) => ({ ...delivery, isProbe: false }));
+    await database.db.updateTable('delivery_queue').set({ leased_until: later }).execute();
+    const logged: Promise<void>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      await trx
+        .updateTable('subscriptions')
+        .set({ url: 'https://example.com/new' })
+        .where('id', '=', id)
+        .execute();
+      await hastenDeliveries(trx, id, new Date());
+      logged.push(log(database.db, active, false, { ...SETTINGS, maxAttempts }));
+      await untilWaiting(database.db, 1);
+    });
+    await Promise.all(logged);
+    const { status } = await database.db.selectFrom('deliveries').select('status').executeTakeFirstOrThrow();
+    const queued = await database.db.selectFrom('delivery_queue').select('due_at').execute();
+    expect([status, queued.map(({ due_at }) => due_at <= new Date(Date.now() + 100))]).toEqual([
+      'Pending',
+      [true],
+    ]);
   });
 
   const SEARCH = '/v3/search/payees?page[mode]=materialized&page[size]=5';
@@ -215,12 +331,18 @@ async function subscribe(client: Client, status = 'Active'): Promise<{ readonly 
   return created.body;
 }
 
-function log(db: Database, delivery: ClaimedDelivery | undefined, isDelivered: boolean): Promise<void> {
-  if (!delivery) throw new Error('nothing was claimed');
+function log(
+  db: Database,
+  deliveries: readonly ClaimedDelivery[],
+  isDelivered: boolean,
+  settings = SETTINGS,
+): Promise<void> {
+  if (deliveries.length === 0) throw new Error('nothing was claimed');
   const responseStatus = isDelivered ? 204 : 500;
   const error = isDelivered ? null : 'refused';
   const outcome = { isDelivered, responseStatus, responseBody: null, error, durationMs: 1 };
-  return logAttempts(db, SETTINGS, [{ delivery, attemptedAt: new Date(), outcome }], new Date());
+  const attempts = deliveries.map((delivery) => ({ delivery, attemptedAt: new Date(), outcome }));
+  return logAttempts(db, settings, attempts, new Date());
 }
 
 /** Resolves once so many other connections wait for a lock. */

@@ -16,6 +16,8 @@ export interface ClaimedDelivery {
   readonly secrets: readonly string[];
   /** Whether the subscription is paused because its endpoint fails. */
   readonly isProbe: boolean;
+  /** As in `WaitingSubscription`. */
+  readonly isFailing: boolean;
   /** Failed attempts since the delivery was queued. */
   readonly failures: number;
 }
@@ -44,19 +46,29 @@ export async function queueDeliveries(
 
 /** Removes the deliveries of a subscription from the queue, in `db`'s transaction. */
 export async function leaveQueue(db: Database, subscriptionId: string): Promise<void> {
-  await db.deleteFrom('delivery_queue').where('subscription_id', '=', subscriptionId).execute();
+  // In the order in which attempts are logged: in another one, the two could wait for each other.
+  await sql`
+    with queued as (
+      select delivery_id from delivery_queue where subscription_id = ${subscriptionId}
+      order by delivery_id for update
+    )
+    delete from delivery_queue using queued where delivery_queue.delivery_id = queued.delivery_id
+  `.execute(db);
 }
 
 /** Makes all deliveries of a subscription that wait for a retry due now. */
 export async function hastenDeliveries(db: Database, subscriptionId: string, now: Date): Promise<void> {
-  await db
-    .updateTable('delivery_queue')
-    .set({ due_at: now })
-    .where('subscription_id', '=', subscriptionId)
-    .where((where) => where.or([where('leased_until', 'is', null), where('leased_until', '<=', now)]))
-    // Version 0.2.0 is sending it until `due_at`.
-    .where('is_under_way', '=', false)
-    .execute();
+  // Version 0.2.0 is sending what is under way until `due_at`. The order is the one of `leaveQueue`.
+  await sql`
+    with waiting as (
+      select delivery_id from delivery_queue
+      where subscription_id = ${subscriptionId} and (leased_until is null or leased_until <= ${now})
+        and not is_under_way
+      order by delivery_id for update
+    )
+    update delivery_queue set due_at = ${now} from waiting
+    where delivery_queue.delivery_id = waiting.delivery_id
+  `.execute(db);
 }
 
 /** Makes the next delivery of a subscription due now, so that it can be probed. Deliveries that others change at this moment are skipped. */
@@ -139,7 +151,8 @@ export async function claimDeliveries(
       array_remove(array[subscriptions.secret,
         case when previous_secret_until > ${now} then previous_secret end], null) as secrets,
       subscriptions.scope_type || ' ' || subscriptions.scope_id as owner,
-      subscriptions.status <> 'Active' as "isProbe"
+      subscriptions.status <> 'Active' as "isProbe",
+      subscriptions.status <> 'Active' or failing_since is not null as "isFailing"
     from claimed
     join deliveries on deliveries.id = claimed.delivery_id
     join events on events.id = deliveries.event_id

@@ -12,6 +12,8 @@ export interface WaitingSubscription {
 /** Deliveries under way, by subscription and by owner. */
 export interface UnderWay {
   readonly total: number;
+  /** How many began while no attempt of their subscription had succeeded since its last failure. */
+  readonly ofFailing: number;
   of(id: string): number;
   /** How many a subscription may have: one at first, and more with each success. */
   windowOf(subscriptionId: string): number;
@@ -25,6 +27,8 @@ const OWNER_PART = 2;
  * gets none.
  */
 const FIRST_SLOT_PART = 4;
+/** While failing subscriptions hold fewer than an eighth of all slots, they get their first ones before the others. */
+const FAILING_PART = 8;
 
 /**
  * How many deliveries each subscription may start. Slots are given out one at a time, in turns.
@@ -34,7 +38,8 @@ const FIRST_SLOT_PART = 4;
  * (dynamic thresholds, Choudhury and Hahne 1998): one whose endpoint stops answering holds at most a ninth of all slots. The limit for
  * an owner covers owners with many such subscriptions. Its other endpoints still get one delivery at a time while a quarter of
  * all slots is free. The last quarter is for endpoints that have not failed, so thousands of owners whose endpoints do not answer
- * delay nobody else.
+ * delay nobody else. An eighth of all slots goes to failing subscriptions first. Otherwise healthy ones that hold more than three quarters
+ * would keep them from the attempt that shows that they have recovered.
  */
 export function shareSlots(
   waiting: readonly WaitingSubscription[],
@@ -44,6 +49,14 @@ export function shareSlots(
   const slots = new Map<string, number>();
   const ofOwner = new Map<string, number>();
   let free = concurrency - underWay.total;
+  const give = ({ id, owner }: WaitingSubscription) => {
+    slots.set(id, (slots.get(id) ?? 0) + 1);
+    ofOwner.set(owner, (ofOwner.get(owner) ?? 0) + 1);
+    free--;
+  };
+  const reserved = Math.floor(concurrency / FAILING_PART) - underWay.ofFailing;
+  const untried = waiting.filter(({ id, isFailing }) => isFailing && underWay.of(id) === 0);
+  for (const one of untried.slice(0, Math.max(0, Math.min(free, reserved)))) give(one);
   const isBelowShare = ({ id, owner, isProbe, isFailing }: WaitingSubscription) => {
     const held = underWay.of(id) + (slots.get(id) ?? 0);
     const areFewFree = free <= concurrency / FIRST_SLOT_PART;
@@ -59,9 +72,7 @@ export function shareSlots(
     isAnyBelowShare = false;
     for (const one of waiting) {
       if (free === 0 || !isBelowShare(one)) continue;
-      slots.set(one.id, (slots.get(one.id) ?? 0) + 1);
-      ofOwner.set(one.owner, (ofOwner.get(one.owner) ?? 0) + 1);
-      free--;
+      give(one);
       isAnyBelowShare = true;
     }
   }

@@ -6,9 +6,14 @@ export class AttemptsUnderWay implements UnderWay {
   readonly #attempts = new Set<Promise<void>>();
   readonly #held = new Map<string, number>();
   readonly #windows = new Map<string, number>();
+  #ofFailing = 0;
 
   get total(): number {
     return this.#attempts.size;
+  }
+
+  get ofFailing(): number {
+    return this.#ofFailing;
   }
 
   of(id: string): number {
@@ -20,12 +25,18 @@ export class AttemptsUnderWay implements UnderWay {
   }
 
   /** Counts an attempt until it has ended, and calls `onEnd` then. `attempt` resolves with whether it was delivered. */
-  add({ subscriptionId, owner }: ClaimedDelivery, attempt: Promise<boolean>, onEnd: () => void): void {
+  add(
+    { subscriptionId, owner, isFailing }: ClaimedDelivery,
+    attempt: Promise<boolean>,
+    onEnd: () => void,
+  ): void {
     const holders = [subscriptionId, owner];
     for (const id of holders) this.#held.set(id, this.of(id) + 1);
+    if (isFailing) this.#ofFailing++;
     const counted = attempt.then((isDelivered) => {
       this.#attempts.delete(counted);
       for (const id of holders) this.#release(id);
+      if (isFailing) this.#ofFailing--;
       const window = this.windowOf(subscriptionId);
       this.#windows.set(subscriptionId, isDelivered ? window + 1 : Math.max(1, Math.floor(window / 2)));
       onEnd();

@@ -39,8 +39,11 @@ export function deliveryHandlers({ sealer, settings }: Services): Handlers {
         .selectFrom('delivery_attempts')
         .selectAll()
         .where('delivery_id', '=', delivery.id)
+        // Versions before this one kept them all.
+        .where((where) =>
+          where.or([where('number', '=', 1), where('number', '>', delivery.attempts - (KEPT_ATTEMPTS - 1))]),
+        )
         .orderBy('number', 'desc')
-        .limit(KEPT_ATTEMPTS)
         .execute();
       const { payload } = await db
         .selectFrom('events')

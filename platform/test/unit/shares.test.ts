@@ -13,7 +13,12 @@ function fill(waiting: readonly WaitingSubscription[]): Map<string, number> {
   let total = 0;
   for (let given = -1; given !== 0; ) {
     const before = total;
-    const slots = shareSlots(waiting, { total, of: (id) => held.get(id) ?? 0, windowOf }, CONCURRENCY);
+    const ofFailing = heldByFailing(waiting, held);
+    const slots = shareSlots(
+      waiting,
+      { total, ofFailing, of: (id) => held.get(id) ?? 0, windowOf },
+      CONCURRENCY,
+    );
     for (const { id, owner } of waiting) {
       const more = slots.get(id) ?? 0;
       held.set(id, (held.get(id) ?? 0) + more);
@@ -23,6 +28,10 @@ function fill(waiting: readonly WaitingSubscription[]): Map<string, number> {
     given = total - before;
   }
   return held;
+}
+
+function heldByFailing(waiting: readonly WaitingSubscription[], held: ReadonlyMap<string, number>): number {
+  return waiting.reduce((sum, { id, isFailing }) => sum + (isFailing ? (held.get(id) ?? 0) : 0), 0);
 }
 
 const subscription = (id: number, owner = id) => ({
@@ -57,7 +66,11 @@ describe('the slots of the delivery worker', () => {
     const healthy = { ...subscription(50, 1) };
     const windows = (id: string) => (id === healthy.id ? CONCURRENCY : 1);
     const waiting = [...silent, healthy];
-    const slots = shareSlots(waiting, { total: silent.length, of, windowOf: windows }, CONCURRENCY);
+    const slots = shareSlots(
+      waiting,
+      { total: silent.length, ofFailing: 0, of, windowOf: windows },
+      CONCURRENCY,
+    );
     expect([...slots.keys()]).toEqual([healthy.id]);
     expect(slots.get(healthy.id)).toBeGreaterThan(CONCURRENCY / 16);
   });
@@ -76,16 +89,48 @@ describe('the slots of the delivery worker', () => {
       expect(total).toBeGreaterThan(CONCURRENCY / 2);
       const healthy = subscription(5000);
       const of = (id: string) => held.get(id) ?? 0;
-      const slots = shareSlots([...dead, healthy], { total, of, windowOf }, CONCURRENCY);
+      const slots = shareSlots([...dead, healthy], { total, ofFailing: total, of, windowOf }, CONCURRENCY);
       expect([...slots.keys()]).toEqual([healthy.id]);
       expect(slots.get(healthy.id)).toBeGreaterThan(1);
     },
   );
 
+  test.each([false, true])(
+    'while healthy endpoints take every slot that is free, one that failed is tried again at once; probes: %s',
+    (isProbe) => {
+      const healthy = Array.from({ length: 1000 }, (_, index) => subscription(index));
+      const failed = { ...subscription(1000), isProbe, isFailing: true };
+      const total = CONCURRENCY - 1;
+      const underWay = { total, ofFailing: 0, of: () => 0, windowOf };
+      expect([...shareSlots([...healthy, failed], underWay, CONCURRENCY)]).toEqual([[failed.id, 1]]);
+    },
+  );
+
+  test.each([0, 10, CONCURRENCY / 8, CONCURRENCY / 2])(
+    'five thousand owners whose endpoints fail go before healthy ones up to an eighth of the slots; they have %d',
+    (ofFailing) => {
+      const dead = Array.from({ length: 5000 }, (_, index) => ({ ...subscription(index), isFailing: true }));
+      const healthy = subscription(5000);
+      const total = CONCURRENCY - CONCURRENCY / 4;
+      const underWay = { total, ofFailing, of: () => 0, windowOf };
+      const slots = shareSlots([...dead, healthy], underWay, CONCURRENCY);
+      const before = Math.max(0, CONCURRENCY / 8 - ofFailing);
+      expect([...slots.keys()]).toEqual([...dead.slice(0, before).map(({ id }) => id), healthy.id]);
+      expect(new Set(dead.map(({ id }) => slots.get(id) ?? 0))).toEqual(new Set(before > 0 ? [1, 0] : [0]));
+    },
+  );
+
+  test('a failing endpoint that does not answer gets no second slot before the healthy ones', () => {
+    const failed = { ...subscription(0), isFailing: true };
+    const of = (id: string) => (id === failed.id || id === failed.owner ? 1 : 0);
+    const underWay = { total: CONCURRENCY - 1, ofFailing: 1, of, windowOf };
+    expect([...shareSlots([failed, subscription(1)], underWay, CONCURRENCY).keys()]).toEqual(['sub_1']);
+  });
+
   test('a probe starts one delivery', () => {
     const slots = shareSlots(
       [{ ...subscription(1), isProbe: true }],
-      { total: 0, of: () => 0, windowOf },
+      { total: 0, ofFailing: 0, of: () => 0, windowOf },
       CONCURRENCY,
     );
     expect(slots.get('sub_1')).toBe(1);
@@ -100,7 +145,7 @@ describe('the slots of the delivery worker', () => {
         const subscriptions = [
           ...new Map(entries.map(({ id, owner }) => [id, subscription(id, owner)])).values(),
         ];
-        const slots = shareSlots(subscriptions, { total, of: () => 0, windowOf }, CONCURRENCY);
+        const slots = shareSlots(subscriptions, { total, ofFailing: 0, of: () => 0, windowOf }, CONCURRENCY);
         const sum = [...slots.values()].reduce((a, b) => a + b, 0);
         expect(sum).toBeLessThanOrEqual(CONCURRENCY - total);
         if (subscriptions.length > 0 && total < CONCURRENCY) expect(sum).toBeGreaterThan(0);

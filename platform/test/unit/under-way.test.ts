@@ -10,6 +10,7 @@ const DELIVERY = {
   url: 'https://example.com/',
   secrets: [],
   isProbe: false,
+  isFailing: false,
   failures: 0,
 };
 
@@ -35,6 +36,15 @@ test('a window begins at one, grows by one with each success, and is halved by a
     windows.push(underWay.windowOf('sub_1'));
   }
   expect(windows).toEqual([1, 2, 4, 8, 4, 1]);
+});
+
+test('attempts of failing subscriptions are counted until they end', async () => {
+  const underWay = new AttemptsUnderWay();
+  for (const isFailing of [true, false, true])
+    underWay.add({ ...DELIVERY, isFailing }, Promise.resolve(false), () => {});
+  expect(underWay.ofFailing).toBe(2);
+  await underWay.ended();
+  expect(underWay.ofFailing).toBe(0);
 });
 
 test('a window is kept while its subscription waits', async () => {
