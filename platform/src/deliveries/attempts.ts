@@ -20,8 +20,9 @@ const DEADLOCK = '40P01';
 const REFUSED_VALUE = /^2[23]/;
 
 /**
- * Logs attempts as `writeAttempts` does, and repeats it once after a deadlock. If PostgreSQL refuses a value of one, it logs the halves of the attempts one after the other,
- * so that no answer of an endpoint loses the attempts of others. A single attempt is then logged without its answer.
+ * Logs attempts as `writeAttempts` does, and repeats it once after a deadlock. If PostgreSQL refuses a value of one, it logs the halves
+ * of the attempts one after the other, so that no answer of an endpoint loses the attempts of others. A single attempt is then logged
+ * without its answer.
  */
 export async function logAttempts(
   db: Database,
@@ -59,8 +60,8 @@ function withoutAnswer(attempt: Attempt): Attempt {
 
 /**
  * Logs attempts and, in the same statement, removes finished deliveries from the queue and schedules the next attempt
- * of the others. If the subscription has another URL by now, that one is due at once, whatever the number of attempts. Otherwise a success also ends the failing state of the
- * endpoint.
+ * of the others. If the subscription has another URL by now, that one is due at once, whatever the number of attempts. Otherwise a
+ * success also ends the failing state of the endpoint.
  */
 async function writeAttempts(
   db: Database,
