@@ -46,29 +46,36 @@ export async function queueDeliveries(
 
 /** Removes the deliveries of a subscription from the queue, in `db`'s transaction. */
 export async function leaveQueue(db: Database, subscriptionId: string): Promise<void> {
-  // In the order in which attempts are logged: in another one, the two could wait for each other.
-  await sql`
-    with queued as (
-      select delivery_id from delivery_queue where subscription_id = ${subscriptionId}
-      order by delivery_id for update
-    )
-    delete from delivery_queue using queued where delivery_queue.delivery_id = queued.delivery_id
-  `.execute(db);
+  await lockUnderWay(db, subscriptionId);
+  await db.deleteFrom('delivery_queue').where('subscription_id', '=', subscriptionId).execute();
 }
 
-/** Makes all deliveries of a subscription that wait for a retry due now. */
+/** Makes all deliveries of a subscription that wait for a retry due now, in `db`'s transaction. */
 export async function hastenDeliveries(db: Database, subscriptionId: string, now: Date): Promise<void> {
-  // Version 0.2.0 is sending what is under way until `due_at`. The order is the one of `leaveQueue`.
-  await sql`
-    with waiting as (
-      select delivery_id from delivery_queue
-      where subscription_id = ${subscriptionId} and (leased_until is null or leased_until <= ${now})
-        and not is_under_way
-      order by delivery_id for update
-    )
-    update delivery_queue set due_at = ${now} from waiting
-    where delivery_queue.delivery_id = waiting.delivery_id
-  `.execute(db);
+  await lockUnderWay(db, subscriptionId);
+  await db
+    .updateTable('delivery_queue')
+    .set({ due_at: now })
+    .where('subscription_id', '=', subscriptionId)
+    .where((where) => where.or([where('leased_until', 'is', null), where('leased_until', '<=', now)]))
+    // Version 0.2.0 is sending it until `due_at`.
+    .where('is_under_way', '=', false)
+    .execute();
+}
+
+/**
+ * Locks the deliveries whose attempts may be logged at this moment, in the order in which that locks them: in another one, the two could
+ * wait for each other. There are few of them, and sorting a queue of millions takes seconds.
+ */
+async function lockUnderWay(db: Database, subscriptionId: string): Promise<void> {
+  await db
+    .selectFrom('delivery_queue')
+    .select('delivery_id')
+    .where('subscription_id', '=', subscriptionId)
+    .where('leased_until', 'is not', null)
+    .orderBy('delivery_id')
+    .forUpdate()
+    .execute();
 }
 
 /** Makes the next delivery of a subscription due now, so that it can be probed. Deliveries that others change at this moment are skipped. */
