@@ -21,7 +21,8 @@ export async function whenAdmitted(question, work) {
     if (answer.allowed) return settled(answer, work);
     // Anything but a full limit will not pass later either: an unknown Account, a question that cannot be read.
     if (answer.status !== 429) throw new Error(answer.problem?.detail ?? answer.detail);
-    await setTimeout(answer.retryAfterSeconds * 1000);
+    // A month may be used up, and a timer of more than 24 days ends at once.
+    await setTimeout(Math.min(answer.retryAfterSeconds, 3600) * 1000);
   }
 }
 

@@ -29,6 +29,12 @@ describeChart('the pod that the chart describes', () => {
     await expect(configurationOf(render({ values }))).resolves.toBeDefined();
   });
 
+  it('by default has no member of log that pods of 0.3.0 refuse, which may restart while it replaces them', () => {
+    const config = only(render(), 'ConfigMap', /^weir$/).data as Record<string, string>;
+    expect(config['weir.yaml']).toContain('log:');
+    expect(config['weir.yaml']).not.toContain('fields');
+  });
+
   it('is set as the values say', async () => {
     const { settings, limits, operations, identities } = await configurationOf(
       render({ values: 'standalone-values.yaml' }),

@@ -293,6 +293,26 @@ it('a request for the own limits is charged as no operation of a document, altho
   expect(result.buckets[0]).toMatchObject({ points: 1, requests: 1 });
 });
 
+it('with a document whose failures are free, a request that a limit had refused counts as refused', async () => {
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: {
+      '/v3/things': {
+        get: { 'x-weir': { cost: 1, refundOn: ['4xx'] }, responses: { 200: { description: 'ok' } } },
+      },
+    },
+  };
+  const denied = { outcome: 'denied', status: 429, bucket: 'account-read' };
+  const { log, operations } = await writeFiles({
+    log: logText([{ atMs: 0 }, { atMs: 1, more: denied }, { atMs: 2, more: { status: 404 } }]),
+    operations: JSON.stringify(document),
+  });
+  const result = await replayed([log], { operations });
+  expect(result.refused).toEqual({ before: 1, after: 0 });
+  expect(result.buckets[0]).toMatchObject({ points: 2, requests: 2 });
+});
+
 it('a line that was settled at the most points of a request is replayed', async () => {
   const { log } = await writeFiles({
     log: logText([{ atMs: 0, more: { cost: 2, settled: 2_000_000_000 } }]),

@@ -408,7 +408,7 @@ the live number: after `kubectl scale`, an upgrade that changes only limits woul
   "identity" (include "weir.identity" . | fromYaml)
   "operations" (merge (dict "openapi" $openapi) (include "weir.operationSettings" . | fromYaml))
   "limits" (dict "file" (printf "/etc/weir/limits/%s" .Values.limits.key) "overrides" $overrides)
-  "log" .Values.log
+  "log" (ternary .Values.log (omit .Values.log "fields") (not (empty .Values.log.fields)))
 -}}
 {{- $tls := default dict .Values.tls -}}
 {{- if include "weir.tlsSecret" . -}}

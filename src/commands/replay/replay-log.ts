@@ -144,7 +144,8 @@ function confidenceOf({ confidence: text, suggest }: ReplayFlags): number {
 function shareOf(text: string | undefined, option: string): number | undefined {
   if (text === undefined) return undefined;
   const [, digits, percent] = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text) ?? [];
-  const share = Number(digits) / (percent === '%' ? 100 : 1);
+  // Read as a decimal: 0.7 / 100 is less than 0.007.
+  const share = Number(percent === '%' ? `${digits}e-2` : digits);
   if (share >= 0 && share <= 1) return share;
   throw new CommandError(`${option} takes a share such as 0.1% or 0.001, not ${text}.`);
 }

@@ -91,7 +91,7 @@ function newCost(record: LogFields, finder: OperationFinder): CostReading {
   const operation = finder.find(method, path);
   if (operation === undefined) return { problem: 'is not charged', skipped: 'uncharged' };
   const { settlement } = operation;
-  if (settlement !== undefined && isRefunded(settlement, Number(status))) return REFUNDED;
+  if (wasRefunded(operation, record)) return REFUNDED;
   const reserved = reservedCost(operation, record);
   const rule = settlement?.settle;
   const keepsReservation = rule?.kind === 'most' && rule.keepsReservation;
@@ -101,6 +101,11 @@ function newCost(record: LogFields, finder: OperationFinder): CostReading {
   if (rule === undefined || !isCost(settled)) return { operation, cost: reserved };
   const cost = keepsReservation ? Math.max(settled, reserved) : settled;
   return { operation, cost, reserved: reserved < cost ? reserved : undefined };
+}
+
+/** The 429 of a limit is no response that can be refunded: nothing was charged. */
+function wasRefunded({ settlement }: Operation, { outcome, status }: LogFields): boolean {
+  return settlement !== undefined && outcome !== 'denied' && isRefunded(settlement, Number(status));
 }
 
 /** A log has no bodies: what a request had reserved by its body, or what a program named, is taken from its line. */

@@ -58,7 +58,9 @@ function defaultComment(row: LimitRow, { base, baseName, suggestion }: LimitsTex
   if (noun === undefined || replayedRows([row]).length === 0) return kept;
   const needed = suggestion.limits.filter(({ stats }) => stats.name === name).map(({ limit }) => limit);
   if (needed.length === 0) return `${kept}; no request in this log`;
-  return `${kept}; of ${counted(needed.length, noun)} the busiest needs ${shownCount(Math.max(...needed))}`;
+  // There may be a million: too many for the parameters of a call.
+  const most = needed.reduce((one, other) => Math.max(one, other));
+  return `${kept}; of ${counted(needed.length, noun)} the busiest needs ${shownCount(most)}`;
 }
 
 function sectionLines(section: OverrideSection, text: LimitsText): readonly string[] {
