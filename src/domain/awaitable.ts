@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
 /** A value that is ready, or comes later: a Promise or a Later. */
 export type Awaitable<T> = T | PromiseLike<T>;
 
@@ -153,4 +155,13 @@ export function withinMs<T>(promise: Promise<T>, ms: number, isKeepingAlive = tr
     if (!isKeepingAlive) timer.unref();
     void promise.then(resolve, reject).finally(() => clearTimeout(timer));
   });
+}
+
+/** The items of a list that may be long. Each `perTurn` of them are followed by a turn of the event loop, in which requests are served. */
+export async function* inTurns<T>(items: Iterable<T>, perTurn: number): AsyncGenerator<T> {
+  let taken = 0;
+  for (const item of items) {
+    yield item;
+    if (++taken % perTurn === 0) await nextTurn();
+  }
 }

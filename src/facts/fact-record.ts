@@ -1,10 +1,10 @@
-import { setImmediate } from 'node:timers/promises';
+import { inTurns } from '../domain/awaitable.ts';
 import type { MessageRecord, Published, RecordedMessage, SharedStore } from '../store/shared-store.ts';
 import { type Fact, type FactKind, Facts, NoRoom, recordedFact } from './facts.ts';
 import { SharedClock } from './shared-clock.ts';
 
 /** Messages parsed before yielding to requests. */
-const SLICE = 500;
+const PER_TURN = 500;
 
 /** Facts that are to be made. */
 export interface Making<T extends Fact> {
@@ -86,8 +86,7 @@ async function readAbout<T extends Fact>(
 ) {
   const recorded: Recorded<T>[] = [];
   let others = 0;
-  for (const [index, message] of (await record.messages()).entries()) {
-    if (index % SLICE === SLICE - 1) await setImmediate();
+  for await (const message of inTurns(await record.messages(), PER_TURN)) {
     const fact = readMessage(kind, message, nowMs);
     if (fact === undefined) continue;
     if (keys.includes(kind.keyOf(fact))) recorded.push({ fact, text: message.text });

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import { Type } from 'typebox';
+import { inTurns } from '../../domain/awaitable.ts';
 import { hostName, matching, plainText, timeMs } from '../../facts/message-bounds.ts';
 import type { KeptChange } from '../../observe/log/noticed-changes.ts';
 
@@ -7,7 +7,7 @@ import type { KeptChange } from '../../observe/log/noticed-changes.ts';
 const SAME_CHANGE_MS = 120_000;
 
 /** Changes compared before yielding to requests: a console asks for all of them every few seconds. */
-const SLICE = 1_000;
+const PER_TURN = 1_000;
 
 const nullable = (maxLength: number) => Type.Union([plainText(maxLength), Type.Null()]);
 
@@ -61,8 +61,7 @@ export async function onceEach(all: readonly RecordedChange[]): Promise<readonly
   const latest = new Map<string, Group>();
   const groups: Group[] = [];
   const sorted = all.toSorted((a, b) => a.atMs - b.atMs);
-  for (const [index, change] of sorted.entries()) {
-    if (index % SLICE === SLICE - 1) await setImmediate();
+  for await (const change of inTurns(sorted, PER_TURN)) {
     const key = keyOf(change);
     const known = latest.get(key);
     if (known !== undefined && isOfGroup(change, known)) {

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { inTurns } from '../../domain/awaitable.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import type { UsageBatch } from '../../observe/usage/batch.ts';
 import { type FillQuestion, fillsOf, ownersEndedSince, type SpentBy } from './fills.ts';
@@ -10,7 +10,7 @@ import type { PendingRefusal } from './refusal-log.ts';
 const LATE_MS = 10_000;
 
 /** Answers that are written before yielding to requests. */
-const SLICE = 1_000;
+const PER_TURN = 1_000;
 
 /** Operations and principals that a replica names. All others are one more. */
 const MOST_ROWS = 30;
@@ -51,9 +51,8 @@ export class Answers {
     const fills = await fillsOf(all, charges, rows(), aheadMs);
     const sinceMs = Math.round(charges.sinceMs + aheadMs);
     let index = 0;
-    for (const one of all) {
+    for await (const one of inTurns(all, PER_TURN)) {
       const spent = fills[index++];
-      if (index % SLICE === 0) await setImmediate();
       // The others know nothing of it either way.
       if (spent === undefined && one.processTag !== this.#processTag) continue;
       const since = sinceMs > one.fromMs ? sinceMs : 0;

@@ -1,5 +1,6 @@
 /** Why requests were refused, for a day, whichever replica refused them. */
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setTimeout } from 'node:timers/promises';
+import { inTurns } from '../../domain/awaitable.ts';
 import type { Payer } from '../../domain/caller.ts';
 import type { LimitRow } from '../../domain/limits/rows.ts';
 import { pace } from '../../domain/pace.ts';
@@ -35,7 +36,7 @@ import { lost, type Pending, type PendingRefusal, RefusalLog } from './refusal-l
 const MOST_FOUND = 10;
 
 /** Lines that are made before yielding to requests: about ten milliseconds of work. */
-const SLICE = 1_000;
+const PER_TURN = 1_000;
 
 /** Where the requests of an hour are counted that cannot be found by their ids. */
 const UNFINDABLE = 'unfindable';
@@ -178,15 +179,12 @@ export class Why {
   async #linesOf(refusals: Pending['refusals'], callers: Pending['callers']): Promise<Lines> {
     const lines = new Lines();
     this.#parts.begin();
-    for (const [index, one] of refusals.entries()) {
+    for await (const one of inTurns(refusals, PER_TURN)) {
       const part = this.#parts.of(one);
       lines.add(one, callerText(one) + (typeof part === 'string' ? part : await part));
-      if (index % SLICE === SLICE - 1) await setImmediate();
     }
-    for (const [index, one] of callers.entries()) {
+    for await (const one of inTurns(callers, PER_TURN))
       lines.add(one, callerLine(one.number, one.of, idsOf(one.payer)));
-      if (index % SLICE === SLICE - 1) await setImmediate();
-    }
     return lines;
   }
 
