@@ -2,7 +2,7 @@
  * What a replica does with facts that are made, removed or have ended: it puts them in force and logs them. It does nothing with those
  * that are known already, so each replica logs each change once, and so does the one that made it.
  */
-import { limitInForce, rowNamed } from '../../domain/limits/limits.ts';
+import { rowNamed } from '../../domain/limits/limits.ts';
 import type { Block, Blocks } from '../../facts/blocks.ts';
 import type { FactEvents } from '../../facts/fact-listener.ts';
 import type { LiveLimit } from '../../facts/live-limits.ts';
@@ -11,7 +11,7 @@ import type { Revocation, Revocations } from '../../facts/revocations.ts';
 import type { IdentityObserver } from '../../identity/identity-observer.ts';
 import type { Changes } from '../../observe/log/noticed-changes.ts';
 import type { Buckets } from '../../stages/buckets/buckets.ts';
-import { planOfOwner } from '../../stages/buckets/plans.ts';
+import { filedLimitOf } from '../../stages/buckets/plans.ts';
 import { raisedLimit } from './raised-limits.ts';
 
 export function blockEvents(blocks: Blocks, changes: Changes): FactEvents<Block> {
@@ -68,7 +68,7 @@ function applyLive(buckets: Buckets, live: LiveLimit, changes: Changes): void {
   const isChanged = buckets.applyLive(live);
   if (!isChanged || (isRemoved && before === undefined)) return;
   const row = rowNamed(buckets.limits, bucket);
-  const filed = filedOf(live, buckets);
+  const filed = filedValue(live, buckets);
   const from = before === undefined ? filed : ofLive(before.limit, before.untilMs);
   const to = isRemoved ? filed : ofLive(limit, untilMs);
   const change = isRemoved ? 'removed' : before === undefined ? 'added' : 'changed';
@@ -84,11 +84,9 @@ function ofLive(limit: number, untilMs: number): object {
 }
 
 /** Undefined if the limits have no such row. */
-function filedOf({ filed, bucket, id }: LiveLimit, { limits, nowMs }: Buckets): object | undefined {
-  if (filed !== undefined) return { limit: filed };
-  const row = rowNamed(limits, bucket);
-  const plan = row && planOfOwner(limits, row.scope, id, {}, nowMs);
-  return row && { limit: limitInForce(limits, row, id, plan, nowMs).limit ?? 'none' };
+function filedValue({ filed, bucket, id }: LiveLimit, { limits, nowMs }: Buckets): object | undefined {
+  const limit = filed ?? filedLimitOf(limits, bucket, id, {}, nowMs);
+  return limit === undefined ? undefined : { limit };
 }
 
 function isoOf(atMs: number): string {

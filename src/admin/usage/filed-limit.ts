@@ -1,5 +1,5 @@
-import { limitInForce, rowNamed } from '../../domain/limits/limits.ts';
-import { planOfOwner } from '../../stages/buckets/plans.ts';
+import { rowNamed } from '../../domain/limits/limits.ts';
+import { filedLimitOf } from '../../stages/buckets/plans.ts';
 import { findOwner, type OwnerSources } from './owner-usage.ts';
 
 /** What the files set for a bucket of one owner, by its plan as far as that is known here. Undefined if the limits have no such row. */
@@ -12,7 +12,5 @@ export async function filedLimit(
   const row = rowNamed(limits, bucket);
   if (row === undefined) return undefined;
   const owner = await findOwner({ scope: row.scope, id }, sources);
-  const { nowMs } = sources.buckets;
-  const plan = planOfOwner(limits, row.scope, id, owner ?? {}, nowMs);
-  return limitInForce(limits, row, id, plan, nowMs).limit ?? 'none';
+  return filedLimitOf(limits, bucket, id, owner ?? {}, sources.buckets.nowMs);
 }

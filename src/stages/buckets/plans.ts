@@ -3,8 +3,10 @@ import {
   type AssignedPlan,
   assignedPlan,
   type Limits,
+  limitInForce,
   type MonthsOf,
   NEVER,
+  rowNamed,
 } from '../../domain/limits/limits.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 
@@ -84,6 +86,20 @@ export function planOfOwner(
   const ofOrganization = assignedPlan(limits, 'organizations', isOrganization ? id : organization, nowMs);
   const assigned = isOrganization ? (ofOrganization ?? ofAccount) : (ofAccount ?? ofOrganization);
   return assigned ?? named(limits, plan);
+}
+
+/** What the files set for a bucket of one owner; undefined if the limits have no such row. */
+export function filedLimitOf(
+  limits: Limits,
+  bucket: string,
+  id: string,
+  owner: OwnerPlan,
+  nowMs: number,
+): number | 'none' | undefined {
+  const row = rowNamed(limits, bucket);
+  if (row === undefined) return undefined;
+  const plan = planOfOwner(limits, row.scope, id, owner, nowMs);
+  return limitInForce(limits, row, id, plan, nowMs).limit ?? 'none';
 }
 
 function named({ plans }: Limits, name: string | undefined): AssignedPlan | undefined {
