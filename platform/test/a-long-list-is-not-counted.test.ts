@@ -1,26 +1,16 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
+import { describe, expect, test } from 'vitest';
 import type { Call } from '../src/http/call.ts';
 import { MOST_COUNTED, readPage } from '../src/lists/page.ts';
 import { resourceList } from '../src/lists/resource-list.ts';
 import { createSnapshot } from '../src/lists/search-snapshots.ts';
 import { createTokenSealer } from '../src/lists/token.ts';
-import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
+import { databases, useDatabase } from './fixtures/databases.ts';
 
 const sealer = createTokenSealer(Buffer.alloc(32), 900, Date.now);
 
 describe.each(databases)('on $name', ({ open }) => {
-  let place: OpenTestDatabase;
-  let database: OpenDatabase;
-  beforeAll(async () => {
-    place = await open();
-    database = await openDatabase(place.settings);
-  });
-  afterAll(async () => {
-    await database.close();
-    await place.close();
-  });
+  const database = useDatabase(open);
 
   const call = (query: Call['query'] = {}): Call => ({
     operationId: 'listPayables',

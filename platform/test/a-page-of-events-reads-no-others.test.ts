@@ -1,9 +1,8 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { selectEvents } from '../src/handlers/events.ts';
 import type { Call } from '../src/http/call.ts';
-import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
+import { databases, useDatabase } from './fixtures/databases.ts';
 
 const RECIPIENTS = [
   { scope_type: 'Account', scope_id: 'acct_1' },
@@ -24,11 +23,8 @@ interface Step {
 }
 
 describe.each(databases)('on $name', ({ open }) => {
-  let place: OpenTestDatabase;
-  let database: OpenDatabase;
+  const database = useDatabase(open);
   beforeAll(async () => {
-    place = await open();
-    database = await openDatabase(place.settings);
     const at = new Date();
     const events = Array.from({ length: EVENTS }, (_, i) => ({
       id: `evt_${i}`,
@@ -48,11 +44,6 @@ describe.each(databases)('on $name', ({ open }) => {
         .execute();
     await sql`analyze events`.execute(database.db);
   });
-  afterAll(async () => {
-    await database.close();
-    await place.close();
-  });
-
   const call = (query: Call['query']): Call => ({
     operationId: 'listEvents',
     caller: { accountId: 'acct_1', organizationId: 'org_1', principalId: 'person_1', personId: 'person_1' },

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { PlatformError } from '../src/http/problems.ts';
 import type { Jobs } from '../src/jobs/queue.ts';
 import { acceptOperation } from '../src/operations/operations.ts';
 import { type OperationWork, runOperation } from '../src/operations/run.ts';
-import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
+import { databases, useDatabase } from './fixtures/databases.ts';
 
 const CALLER = {
   accountId: 'acct_1',
@@ -22,17 +21,8 @@ const NO_JOBS: Jobs = {
 };
 
 describe.each(databases)('on $name', ({ open }) => {
-  let place: OpenTestDatabase;
-  let database: OpenDatabase;
+  const database = useDatabase(open);
   let operationId: string;
-  beforeAll(async () => {
-    place = await open();
-    database = await openDatabase(place.settings);
-  });
-  afterAll(async () => {
-    await database.close();
-    await place.close();
-  });
   beforeEach(async () => {
     const body = await acceptOperation(database.db, NO_JOBS, CALLER, { type: 'Test', input: {} }, BEGIN);
     operationId = String(body.id);

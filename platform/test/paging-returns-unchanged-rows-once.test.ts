@@ -1,13 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
+import { describe, expect, test } from 'vitest';
 import type { Database } from '../src/database/schema.ts';
 import type { Call } from '../src/http/call.ts';
 import { readPage } from '../src/lists/page.ts';
 import { resourceList } from '../src/lists/resource-list.ts';
 import { createTokenSealer, type TokenSealer } from '../src/lists/token.ts';
 import { resourceRow } from '../src/resources/resources.ts';
-import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
+import { databases, useDatabase } from './fixtures/databases.ts';
 
 type Change = { readonly kind: 'insert' | 'delete' | 'update' | 'leave'; readonly at: number };
 
@@ -22,16 +21,7 @@ const walk = fc.record({
 });
 
 describe.each(databases)('on $name', ({ open }) => {
-  let place: OpenTestDatabase;
-  let database: OpenDatabase;
-  beforeAll(async () => {
-    place = await open();
-    database = await openDatabase(place.settings);
-  });
-  afterAll(async () => {
-    await database.close();
-    await place.close();
-  });
+  const database = useDatabase(open);
 
   test('an unchanged row is returned exactly once, while others are added, removed and changed', async () => {
     const { db } = database;
