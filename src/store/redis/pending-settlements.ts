@@ -56,9 +56,9 @@ export class PendingSettlements {
   readonly #link: Link;
   readonly #observer: StoreObserver;
   readonly #wake: () => void;
-  /** What is to be sent at the end of this turn. */
+  /** Settlements that are sent at the end of this turn. */
   readonly #groups = new Map<number, Waiting[]>();
-  /** What could not be sent, or was not answered. New ones need not wait for it. */
+  /** Settlements that could not be sent, or were not answered. They are kept apart so that new ones do not wait with them. */
   readonly #unsent: Waiting[] = [];
   readonly #calls = new Set<Promise<void>>();
   /** Their counts are being put back. */
