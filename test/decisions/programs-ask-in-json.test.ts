@@ -275,6 +275,26 @@ describe('what a program may not do', () => {
     expect([await statusOf({}), await statusOf(authorized)]).toEqual([403, 200]);
     await far.close();
   });
+
+  it.each(['/decide', '/settle'])(
+    'post to %s from a page in a browser, unless it has the token',
+    async (path) => {
+      const post = async (origin: string, more: Readonly<Record<string, string>> = {}) => {
+        const headers = { Origin: origin, 'Content-Type': 'text/plain', ...more };
+        const body = JSON.stringify({ token: 'service', ...READ });
+        return fetch(gateway.decisionsUrl + path, { method: 'POST', headers, body });
+      };
+      for (const origin of ['https://page.example', gateway.decisionsUrl, 'null']) {
+        const refused = await post(origin);
+        expect([origin, refused.status]).toEqual([origin, 403]);
+        expect(await refused.json()).toMatchObject({
+          code: 'Forbidden',
+          detail: expect.stringMatching(/^A page in a browser/),
+        });
+      }
+      expect((await post('https://page.example', authorized)).status).toBe(path === '/decide' ? 200 : 422);
+    },
+  );
 });
 
 describe('the example for', () => {

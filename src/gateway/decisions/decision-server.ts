@@ -48,6 +48,10 @@ const NOT_TRUSTED = new Refusal(
   'Forbidden',
   'Only the proxies in decisions.trusted may ask for decisions; this address is not one of them.',
 );
+const FROM_A_PAGE = new Refusal(
+  'Forbidden',
+  'A page in a browser may only ask with the token of decisions.tokenFile: the address of a browser does not show whose page it is.',
+);
 const ABANDONED = new Refusal('BadRequest', 'The proxy closed the connection.', { closes: true });
 
 interface Shared extends ProgramDependencies {
@@ -161,7 +165,11 @@ async function answerQuestions(request: PortRequest, shared: Shared): Promise<Re
     return WRONG_TOKEN;
   }
   if (verdict === 'unreadable' && authorization !== undefined) return NO_TOKEN_FILE;
-  if (verdict !== 'right' && !shared.trusted.has(source.peer)) return NOT_TRUSTED;
+  if (verdict !== 'right') {
+    if (!shared.trusted.has(source.peer)) return NOT_TRUSTED;
+    // Browsers send it with every POST, also from a page whose name leads to this address.
+    if (source.field('origin') !== undefined) return FROM_A_PAGE;
+  }
   const refusal = inspect(source.head, shared.listen);
   if (refusal !== undefined) return refusal;
   const isSettling = source.head.target.startsWith(SETTLE_PATH);
