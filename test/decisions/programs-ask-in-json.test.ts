@@ -95,6 +95,21 @@ describe('a program', () => {
     expect(answer.headers['RateLimit-Policy']).toBe(next.headers.get('ratelimit-policy'));
   });
 
+  it('asks for the Account that a client names in X-Service-Account', async () => {
+    const asked = async (serviceAccount?: string) =>
+      (await ask({ token: 'organization', serviceAccount, ...READ })).answer;
+    expect(await asked('acct_2')).toMatchObject({
+      status: 200,
+      account: 'acct_2',
+      organization: 'org_1',
+      principal: 'svc_org',
+      principalType: 'ServiceAccount',
+    });
+    for (const refused of [undefined, '', 'acct_3', 'acct_2, acct_2'])
+      expect(await asked(refused)).toMatchObject({ status: 403, account: null, principal: null });
+    expect((await ask({ serviceAccount: 'acct_2', ...READ })).answer.status).toBe(401);
+  });
+
   it('names an Account, its principal and a cost, and is refused as a client would be', async () => {
     const question = { account: 'acct_4', principal: 'svc_job', ...READ, cost: 6 };
     expect((await ask(question, authorized)).answer).toMatchObject({
@@ -233,6 +248,7 @@ describe('what a program may not do', () => {
     [{ tokn: 'service', ...READ }, 422, 'tokn'],
     [{ token: 'service', address: '192.0.2.1', ...READ }, 422, 'body'],
     [{ address: 'nowhere', ...READ }, 422, 'address'],
+    [{ account: 'acct_1', serviceAccount: 'acct_2', ...READ }, 422, 'serviceAccount'],
     [{ token: 'service', ...READ, limits: [''] }, 422, 'limits[0]'],
     [{ token: 'service', operation: 'x', ...READ }, 422, 'body'],
     [{ token: 'service', method: 'GET' }, 422, 'body'],

@@ -52,7 +52,8 @@ export class AskedSource implements RequestSource {
   }
 
   field(name: string): string | undefined {
-    const { token, account } = this.#question;
+    const { token, serviceAccount, account } = this.#question;
+    if (name === 'x-service-account') return serviceAccount;
     // The Account's principal is given, whatever token it would have.
     const credential = token ?? account;
     return name === 'authorization' && credential !== undefined ? `Bearer ${credential}` : undefined;

@@ -18,6 +18,8 @@ export function answerOf(asked: AskedRequest, baseUrl: string) {
     requestId,
     account: caller?.account ?? null,
     organization: caller?.organization ?? null,
+    principal: caller?.principal.id ?? null,
+    principalType: caller?.principal.type ?? null,
     operation: operation?.id ?? null,
     cost: operation?.cost ?? null,
     degraded: isDegraded(asked),

@@ -22,6 +22,8 @@ const text = (maxLength: number) => Type.String({ minLength: 1, maxLength });
 const questionSchema = Type.Object(
   {
     token: Type.Optional(text(16_384)),
+    // Whatever the client has sent: what names no Account is refused as foreign.
+    serviceAccount: Type.Optional(Type.String({ maxLength: 16_384 })),
     account: Type.Optional(id),
     principal: Type.Optional(id),
     address: Type.Optional(text(64)),
@@ -100,11 +102,13 @@ function checkShape(value: unknown, add: Add): void {
   }
 }
 
-function checkSender({ token, account, principal, address }: Question, add: Add): void {
+function checkSender({ token, serviceAccount, account, principal, address }: Question, add: Add): void {
   if ([token, account, address].filter((one) => one !== undefined).length > 1) {
     add('', 'must name one of token, account and address');
   }
   if (principal !== undefined && account === undefined) add('principal', 'needs an account beside it');
+  if (serviceAccount !== undefined && account !== undefined)
+    add('serviceAccount', 'cannot stand beside an account');
   if (address !== undefined && addressIn(address) === undefined) add('address', 'must be an IP address');
 }
 
