@@ -4,6 +4,8 @@
  *
  * With `hold: '10m'` in the question, the job's end is reported, so that limits on requests in flight apply. A job that knows what it has cost
  * sets `cost` of the answer: `(answer) => { answer.cost = 812; }`. A job that fails costs nothing.
+ *
+ * While Weir does not answer, the job waits as well. A question whose answer was lost may have spent its points.
  */
 import { setTimeout } from 'node:timers/promises';
 
@@ -11,18 +13,23 @@ const { WEIR_URL: url = 'http://127.0.0.1:9000', WEIR_DECISIONS_TOKEN: token } =
 
 const post = async (path, body) => {
   const headers = { Authorization: `Bearer ${token}` };
-  const reply = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+  const signal = AbortSignal.timeout(5_000);
+  const reply = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body), signal });
   return reply.json();
 };
 
+const NO_ANSWER = { status: 503 };
+
 export async function whenAdmitted(question, work) {
   for (;;) {
-    const answer = await post('/decide', question);
+    const answer = await post('/decide', question).catch(() => NO_ANSWER);
     if (answer.allowed) return settled(answer, work);
-    // Anything but a full limit will not pass later either: an unknown Account, a question that cannot be read.
-    if (answer.status !== 429) throw new Error(answer.problem?.detail ?? answer.detail);
+    // Nothing else will pass later: an unknown Account, a question that cannot be read.
+    if (answer.status !== 429 && answer.status < 500) throw new Error(answer.problem?.detail ?? answer.detail);
     // A month may be used up, and a timer of more than 24 days ends at once.
-    await setTimeout(Math.min(answer.retryAfterSeconds, 3600) * 1000);
+    const seconds = Math.min(answer.retryAfterSeconds || 1, 3600);
+    // Not all workers ask again at once.
+    await setTimeout(seconds * 1000 * (1 + Math.random() / 4));
   }
 }
 

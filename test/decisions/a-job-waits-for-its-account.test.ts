@@ -1,7 +1,10 @@
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest';
 import { DECISIONS } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 
@@ -41,6 +44,21 @@ it('the example for a job queue does each job once its Account has room for it',
   expect(doneMs).toHaveLength(3);
   // No second has room for three of them.
   expect(doneMs[2]).toBeGreaterThan(1_000);
+});
+
+it('it waits while Weir does not answer', async () => {
+  const answers: RequestListener[] = [
+    (request) => request.socket.destroy(),
+    (_, response) => response.writeHead(502).end('<html>'),
+    (_, response) => response.end('{"allowed":false,"status":503,"retryAfterSeconds":0}'),
+    (_, response) => response.end('{"allowed":true,"status":200}'),
+  ];
+  const away = createServer((request, response) => answers.shift()?.(request, response));
+  await once(away.listen(0, '127.0.0.1'), 'listening');
+  onTestFinished(() => void away.close());
+  vi.stubEnv('WEIR_URL', `http://127.0.0.1:${(away.address() as AddressInfo).port}`);
+  const worker = await import(`${process.cwd()}/examples/decide/worker.mjs?away`);
+  expect(await worker.whenAdmitted({ account: 'acct_3', ...JOB }, () => answers.length)).toBe(0);
 });
 
 it('it does not wait for what will never pass', async () => {
