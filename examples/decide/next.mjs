@@ -1,59 +1,53 @@
-/** Next.js, in proxy.js (middleware.js before Next.js 16): `export const proxy = weir(NextResponse, 'http://127.0.0.1:9000')` */
+/**
+ * Next.js, in proxy.js (middleware.js before Next.js 16): `export const proxy = weir(NextResponse, 'http://127.0.0.1:9000')`
+ * Handlers find out who calls from `X-Account-Id` and the other fields that the gateway sets. The client's address is read from
+ * `X-Forwarded-For`, which a proxy in front of Next.js has to set.
+ */
+import { decide, setCaller, settle, watched } from './ask.mjs';
+
 export const weir = (NextResponse, url) => async (request) => {
-  const answer = await decide(url, request);
+  const answer = await ask(url, request);
+  if (answer?.allowed === false) return refusal(answer);
+  const fields = setCaller(Object.fromEntries(request.headers), answer);
   // Without an answer the request is served, uncounted.
   const headers = answer?.headers ?? { 'Service-RateLimit-Mode': 'degraded' };
-  if (answer?.allowed !== false) return NextResponse.next({ headers });
-  return refusal(answer);
+  return NextResponse.next({ request: { headers: new Headers(fields) }, headers });
 };
 
 /**
  * The same for one route, whose end it reports, so that limits on requests in flight apply: a proxy.js does not see the end of a response.
- * The handler sets `held.cost` if it knows the cost of its response. A response of 5xx, or an error, costs nothing.
+ * The handler finds out who calls from `held.account` and `held.principal`, and sets `held.cost` if it knows the cost of its response. A
+ * response of 5xx, or an error, costs nothing.
  * `export const POST = holding('http://127.0.0.1:9000', '60s', async (request, held) => …)`
  */
 export const holding = (url, hold, handler) => async (request) => {
-  const answer = await decide(url, request, hold);
+  const answer = await ask(url, request, hold);
   if (answer?.allowed === false) return refusal(answer);
-  const held = { cost: answer?.cost };
-  const settle = () => {
-    if (!answer?.receipt) return;
-    const body = JSON.stringify({ receipt: answer.receipt, cost: held.cost });
-    // What Weir does not get to know costs what was reserved.
-    fetch(`${url}/settle`, { method: 'POST', body }).catch(() => undefined);
+  const held = { ...answer };
+  const ended = () => {
+    if (held.receipt) settle(url, held, held.cost);
   };
   let response;
   try {
     response = await handler(request, held);
-  } finally {
-    if (!(response?.status < 500)) held.cost = 0;
-    if (!response?.body) settle();
+  } catch (error) {
+    held.cost = 0;
+    ended();
+    throw error;
   }
-  const body = response.body && ReadableStream.from(thenCall(response.body, settle));
-  const served = new Response(body, response);
+  if (response.status >= 500) held.cost = 0;
+  const served = new Response(response.body, response);
   const headers = answer?.headers ?? { 'Service-RateLimit-Mode': 'degraded' };
   for (const [name, value] of Object.entries(headers)) served.headers.set(name, value);
-  return served;
+  return watched(served, request.method, ended);
 };
 
-function decide(url, request, hold) {
-  const token = /^Bearer (.+)$/i.exec(request.headers.get('authorization') ?? '')?.[1];
-  const { pathname, search } = new URL(request.url);
-  const body = JSON.stringify({ token, method: request.method, path: pathname + search, hold });
-  return fetch(`${url}/decide`, { method: 'POST', body, signal: AbortSignal.timeout(250) })
-    .then((reply) => (reply.ok ? reply.json() : undefined))
-    .catch(() => undefined);
+function ask(url, { method, url: requested, headers }, hold) {
+  const { pathname, search } = new URL(requested);
+  const field = (name) => headers.get(name);
+  return decide(url, { method, path: pathname + search, hold }, field, field('x-forwarded-for'));
 }
 
 function refusal({ problem, status, headers }) {
   return Response.json(problem, { status, headers: { ...headers, 'Content-Type': 'application/problem+json' } });
-}
-
-/** Calls `ended` when the body has ended, or nobody reads it any more. */
-async function* thenCall(body, ended) {
-  try {
-    yield* body;
-  } finally {
-    ended();
-  }
 }

@@ -21,10 +21,10 @@ const HOLD = { hold: '60s' };
 const RESERVED = 1;
 
 /** How an application with the example answers `/v3/things?WHAT`: it costs 7, or fails, or does not say what it has cost. */
-type Application = (what: 'costs' | 'fails' | 'silent') => Promise<number>;
+type Application = (what: 'costs' | 'fails' | 'silent', method?: 'GET' | 'HEAD') => Promise<Response>;
 
-const request = (what: string) =>
-  new Request(`http://app/v3/things?${what}`, { headers: { Authorization: 'Bearer service' } });
+const request = (what: string, method = 'GET', url = 'http://app') =>
+  new Request(`${url}/v3/things?${what}`, { method, headers: { Authorization: 'Bearer service' } });
 
 const APPLICATIONS: Readonly<Record<string, (url: string) => Promise<Application>>> = {
   async Express(url) {
@@ -57,14 +57,14 @@ const APPLICATIONS: Readonly<Record<string, (url: string) => Promise<Application
         return context.text('ok');
       });
     app.onError((_, context) => context.text('failed', 500));
-    return async (what) => statusOf(await app.request(request(what)));
+    return async (what, method) => app.request(request(what, method));
   },
   async 'Next.js'(url) {
     const handler = forNext(url, '60s', async (asked: Request, held: { cost: number }) => {
       if (asked.url.endsWith('costs')) held.cost = 7;
       return new Response('ok', { status: asked.url.endsWith('fails') ? 500 : 200 });
     }) as (asked: Request) => Promise<Response>;
-    return async (what) => statusOf(await handler(request(what)));
+    return (what, method) => handler(request(what, method));
   },
 };
 
@@ -78,12 +78,7 @@ async function overHttp(server: ReturnType<typeof createServer>): Promise<Applic
   await once(server, 'listening');
   onTestFinished(() => void server.close());
   const { port } = server.address() as AddressInfo;
-  return async (what) =>
-    statusOf(
-      await fetch(`http://127.0.0.1:${port}/v3/things?${what}`, {
-        headers: { Authorization: 'Bearer service' },
-      }),
-    );
+  return (what, method) => fetch(request(what, method, `http://127.0.0.1:${port}`));
 }
 
 // The examples give Weir a quarter of a second; a busy machine may need longer.
@@ -108,10 +103,23 @@ describe.each(Object.entries(APPLICATIONS))('the example for %s', (_, applicatio
   ] as const)('settles a request that %s', async (what, status, cost) => {
     const application = await applicationAt(weir.gateway.decisionsUrl);
     const before = await left();
-    expect(await application(what)).toBe(status);
+    expect(await statusOf(await application(what))).toBe(status);
     await expect.poll(() => spent(before)).toBe(cost);
     // Two may be in flight: each of these has ended.
-    for (let count = 0; count < 4; count++) await expect.poll(() => application('fails')).toBe(500);
+    for (let count = 0; count < 4; count++)
+      await expect.poll(async () => statusOf(await application('fails'))).toBe(500);
+  });
+
+  it.each([
+    ['has no body to read', 'HEAD'],
+    ['nobody reads', 'GET'],
+  ] as const)('settles a response that %s', async (_, method) => {
+    const application = await applicationAt(weir.gateway.decisionsUrl);
+    const before = await left();
+    const response = await application('costs', method);
+    expect(response.status).toBe(200);
+    await response.body?.cancel();
+    await expect.poll(() => spent(before)).toBe(7);
   });
 });
 
