@@ -21,6 +21,8 @@ const IDENTITY = [
   'RateLimit-Policy',
 ];
 
+const PAGE = 'https://app.example.com';
+
 /** A public operation, which is charged to the client's address. */
 const OPEN = `paths:
   /open:
@@ -35,8 +37,13 @@ for (const proxy of PROXIES) {
     beforeAll(async () => {
       upstream = await startUpstream();
       const page = `proxies/${proxy.name.toLowerCase()}`;
-      const { 'openapi.yaml': document = '', 'limits.yaml': limits = '' } = recipe(page);
+      const {
+        'openapi.yaml': document = '',
+        'limits.yaml': limits = '',
+        'weir.yaml': settings = '',
+      } = recipe(page);
       const files = {
+        'weir.yaml': `${settings}\ncors: { origins: [${PAGE}] }\n`,
         'openapi.yaml': replaced(document, { 'paths:\n': OPEN }),
         'limits.yaml': replaced(limits, { 'defaults: {': 'defaults: { address-read: 10,' }),
       };
@@ -182,7 +189,7 @@ for (const proxy of PROXIES) {
     ])('sends the response of the gateway to a request %s', async (_, status, method, target, headers) => {
       if (status === 429)
         for (let count = 0; count < 2; count++) await sendPlain(running.url, method, target, ALICE);
-      const named = { ...headers, 'X-Request-Id': 'mine.2' };
+      const named = { ...headers, 'X-Request-Id': 'mine.2', Origin: PAGE };
       const before = upstream.seen.length;
       const own = await sendPlain(weir.url, method, target, named);
       const answer = await sendPlain(running.url, method, target, named);
@@ -196,7 +203,11 @@ for (const proxy of PROXIES) {
         'www-authenticate',
         'ratelimit-policy',
         'cache-control',
+        'access-control-allow-origin',
+        'access-control-expose-headers',
+        'vary',
       ];
+      expect(own.headers['access-control-allow-origin']).toBe(PAGE);
       for (const field of fields) expect([field, answer.headers[field]]).toEqual([field, own.headers[field]]);
       expect(answer.headers.ratelimit?.toString().replaceAll(/t=\d+/g, '')).toBe(
         own.headers.ratelimit?.toString().replaceAll(/t=\d+/g, ''),
