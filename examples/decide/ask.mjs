@@ -6,7 +6,7 @@
  * @param question `method` and `path` of the request, and `hold` if its end is reported
  * @param field reads a field of the request
  * @param address of the client, for limits and blocks by address. Weir believes it if this program is in `decisions.trusted`
- * @throws Error if Weir lets this program ask nothing
+ * @throws Error if Weir does not let this program ask
  */
 export async function decide(url, question, field, address) {
   const token = /^Bearer (.+)$/i.exec(field('authorization') ?? '')?.[1];

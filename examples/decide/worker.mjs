@@ -11,18 +11,20 @@ import { setTimeout } from 'node:timers/promises';
 
 const { WEIR_URL: url = 'http://127.0.0.1:9000', WEIR_DECISIONS_TOKEN: token } = process.env;
 
+/** The answer of Weir. Without one, its status is 503. */
 const post = async (path, body) => {
   const headers = { Authorization: `Bearer ${token}` };
   const signal = AbortSignal.timeout(5_000);
-  const reply = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body), signal });
-  return reply.json();
+  const request = new Request(url + path, { method: 'POST', headers, body: JSON.stringify(body), signal });
+  const [status, text] = await fetch(request)
+    .then(async (reply) => [reply.status, await reply.text()])
+    .catch(() => [503]);
+  return status < 500 ? { status, ...JSON.parse(text) } : { status };
 };
-
-const NO_ANSWER = { status: 503 };
 
 export async function whenAdmitted(question, work) {
   for (;;) {
-    const answer = await post('/decide', question).catch(() => NO_ANSWER);
+    const answer = await post('/decide', question);
     if (answer.allowed) return settled(answer, work);
     // Nothing else will pass later: an unknown Account, a question that cannot be read.
     if (answer.status !== 429 && answer.status < 500) throw new Error(answer.problem?.detail ?? answer.detail);
