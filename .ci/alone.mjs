@@ -1,11 +1,11 @@
 /**
- * Runs each test file that failed in a run of all tests once more, with nothing beside it: `node .ci/alone.mjs <report of Vitest, JSON>`.
- * On two cores that other work shares, a file can lose its race against the other files. A file that fails alone as well fails the run,
- * and so does a run in which more than five files failed or that did not get to its end.
+ * Runs each test file that failed in a run of all tests once more, with nothing beside it: `node .ci/alone.mjs`. Reads the report that
+ * unfinished.mjs wrote to the file that REPORT names. On two cores that other work shares, a file can lose its race against the other files.
+ * A file that fails alone as well fails the run, and so does a run in which more than five files failed, that had an error outside of its
+ * tests, or that did not get to its end.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { relative } from 'node:path';
 
 const MOST_FILES = 5;
 
@@ -14,12 +14,10 @@ function end(message) {
   process.exit(1);
 }
 
-const [report = ''] = process.argv.slice(2);
-if (!existsSync(report)) end('The tests did not get to their end.');
-const { testResults } = JSON.parse(readFileSync(report, 'utf8'));
-const failed = testResults
-  .filter(({ status }) => status !== 'passed')
-  .map(({ name }) => relative(process.cwd(), name));
+const { REPORT = '' } = process.env;
+if (!existsSync(REPORT)) end('The tests did not get to their end.');
+const { failed, errors } = JSON.parse(readFileSync(REPORT, 'utf8'));
+if (errors > 0) end(`${errors} errors are outside of all tests: see above. No file is run again.`);
 if (failed.length === 0) end('No file failed, but the run did: see the errors above.');
 if (failed.length > MOST_FILES) end(`${failed.length} files failed. None is run again.`);
 const broken = failed.filter((file) => {
