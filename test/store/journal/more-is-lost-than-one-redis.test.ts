@@ -237,6 +237,8 @@ test.skipIf(postgresUrl === undefined)(
     const lines = createInterface({ input: child.stdout });
     lines.on('line', (line) => void rounds.push(JSON.parse(line)));
     await expect.poll(() => rounds.length).toBeGreaterThan(100);
+    // So that there are rounds before the last second.
+    await expect.poll(() => Date.now() - (rounds[0]?.atMs ?? 0)).toBeGreaterThan(2_000);
     const killedMs = Date.now();
     child.kill('SIGKILL');
     await Promise.all([once(lines, 'close'), server.kill()]);
@@ -244,10 +246,11 @@ test.skipIf(postgresUrl === undefined)(
     await counting();
     await fleet.endLoad();
     const last = rounds.at(-1)?.points ?? [];
-    const written = rounds.findLast(({ atMs }) => atMs < killedMs - 1_000)?.points ?? last.map(() => 0);
+    const written = rounds.findLast(({ atMs }) => atMs < killedMs - 1_000);
+    if (written === undefined) throw new Error('no round was written before the last second');
     fleet.addAdmitted(last);
     const { over, forgotten } = await fleet.exhaust(stores[0] as never);
-    const lastSecond = last.reduce((sum, points, owner) => sum + points - (written[owner] ?? 0), 0);
+    const lastSecond = last.reduce((sum, points, owner) => sum + points - (written.points[owner] ?? 0), 0);
     expect(over).toBeLessThanOrEqual(2 * lastSecond);
     // The last round may have been recorded, and not yet be in the answer.
     expect(forgotten).toBeLessThanOrEqual(2 * OWNERS);
