@@ -15,6 +15,8 @@ const GATEWAYS = 3;
 
 /** Beside other programs, an answer of Redis may take long; without one in time, a request is served without a slot. */
 const DEADLINE_MS = 5_000;
+/** Three times the lease. */
+const FREE_MS = 10_000;
 /** The lease, the slowest request, and a renewal. */
 const EXCEPTION_MS = 6_000;
 

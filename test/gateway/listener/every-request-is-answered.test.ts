@@ -52,7 +52,8 @@ afterAll(async () => {
 it.each(VERSIONS)(
   'a request of every method with %s is answered, and its connection ends',
   async (version) => {
-    const urls = gateways.flatMap(({ url, decisionsUrl }) => [url, decisionsUrl]);
+    const decisionsUrls = gateways.map(({ decisionsUrl }) => decisionsUrl);
+    const urls = [...gateways.map(({ url }) => url), ...decisionsUrls];
     const cases = urls.flatMap((url) =>
       FIELDS.flatMap((fields) => methodsAt(url).map((method) => ({ url, method, fields }))),
     );
@@ -62,7 +63,7 @@ it.each(VERSIONS)(
           const { text, statuses } = await sendRaw(url, `${method} /v3/things ${version}\r\n${fields}\r\n`);
           const context = JSON.stringify([method, version, fields, new URL(url).protocol, text]);
           // Node's server closes a CONNECT that nothing listens for, at the port for decisions.
-          if (method !== 'CONNECT') expect(statuses, context).toHaveLength(1);
+          if (method !== 'CONNECT' || !decisionsUrls.includes(url)) expect(statuses, context).toHaveLength(1);
           expect(
             statuses.every((status) => status < 500),
             context,
