@@ -15,8 +15,8 @@ const GATEWAYS = 3;
 
 /** Beside other programs, an answer of Redis may take long; without one in time, a request is served without a slot. */
 const DEADLINE_MS = 5_000;
-/** Three times the lease. */
-const FREE_MS = 10_000;
+/** Slots are free three seconds after the last request, and on a busy machine somewhat later. */
+export const FREE_WITHIN_MS = 10_000;
 /** The lease, the slowest request, and a renewal. */
 const EXCEPTION_MS = 6_000;
 
@@ -85,7 +85,8 @@ export class Rig {
     this.#isOver = true;
     await breaking;
     const endedMs = performance.now();
-    for (let account = 0; account < ACCOUNTS; account++) await this.#untilFree(account);
+    for (let account = 0; account < ACCOUNTS; account++)
+      await this.#untilFree(account, endedMs + FREE_WITHIN_MS);
     const freeAfterMs = performance.now() - endedMs;
     const { excesses, requests, most } = this.#upstream;
     const isExcepted = ({ atMs }: Excess) => this.#exceptionAt(atMs) !== undefined;
@@ -220,8 +221,8 @@ export class Rig {
     while (!this.#isOver && performance.now() < untilMs) await pause(50);
   }
 
-  /** Waits until as many requests as the limit allows are in flight together. */
-  async #untilFree(account: number): Promise<void> {
+  /** Waits until as many requests as the limit allows are in flight together. Rejects if they never are. */
+  async #untilFree(account: number, giveUpMs: number): Promise<void> {
     for (;;) {
       const statuses = await Promise.all(
         Array.from({ length: LIMIT }, async (_, index) => {
@@ -231,6 +232,7 @@ export class Rig {
         }),
       );
       if (statuses.every((status) => status === 200)) return;
+      if (performance.now() > giveUpMs) throw new Error(`account ${account} has no free slots: ${statuses}`);
     }
   }
 }
