@@ -1,5 +1,6 @@
 import { describe, it } from 'vitest';
 import type { ProxyRecipe } from '../fixtures/proxies.ts';
+import { skipReason } from '../fixtures/skip-reason.ts';
 
 /** A block of tests with a real proxy. Without its program, the block is one skipped test whose name says so. */
 export function describeProxy({ name, program, installation }: ProxyRecipe, tests: () => void): void {
@@ -8,6 +9,5 @@ export function describeProxy({ name, program, installation }: ProxyRecipe, test
     return;
   }
   const reason = `${name} IS NOT TESTED HERE, because it is not installed: ${installation}`;
-  console.warn(reason);
-  it.skip(reason, () => undefined);
+  it.skip(skipReason(reason), () => undefined);
 }

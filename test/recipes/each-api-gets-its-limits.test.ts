@@ -7,6 +7,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startChromium } from '../fixtures/chromium.ts';
 import { ALICE, answer, pointsLeft, serve, startNodeRecipe } from '../fixtures/recipe-service.ts';
 import { commandsOf, recipe, replaced, startRecipe, writeFolder } from '../fixtures/recipes.ts';
+import { skipReason } from '../fixtures/skip-reason.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
 
 it('Express: the list of operations sets the costs, and the service sees the Account', async () => {
@@ -17,27 +18,24 @@ it('Express: the list of operations sets the costs, and the service sees the Acc
 
 const PYTHON = process.env.WEIR_TEST_PYTHON ?? 'python3';
 const hasFastApi = spawnSync(PYTHON, ['-c', 'import fastapi, uvicorn']).status === 0;
-const MISSING = 'FASTAPI IS NOT TESTED HERE, because it is not installed: pip install fastapi uvicorn';
-if (!hasFastApi) console.warn(MISSING);
+const NAME = hasFastApi
+  ? 'FastAPI: the generated document sets the costs, and declares the slashes'
+  : skipReason('FASTAPI IS NOT TESTED HERE, because it is not installed: pip install fastapi uvicorn');
 
-it.skipIf(!hasFastApi)(
-  hasFastApi ? 'FastAPI: the generated document sets the costs, and declares the slashes' : MISSING,
-  { timeout: 60_000 },
-  async () => {
-    const page = 'fastapi';
-    const folder = await writeFolder(recipe(page));
-    const generate = commandsOf('fastapi').find((line) => line.includes('> openapi.json')) ?? '';
-    const command = replaced(generate, { 'python -c': `'${PYTHON}' -c` });
-    const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' });
-    expect({ status, stderr }).toMatchObject({ status: 0 });
-    const service = await serve(folder, PYTHON, (port) => ['-m', 'uvicorn', 'main:app', '--port', `${port}`]);
-    const files = { 'openapi.json': readFileSync(join(folder, 'openapi.json'), 'utf8') };
-    const weir = await startRecipe(page, { files, env: { WEIR_UPSTREAM_URL: service } });
-    onTestFinished(() => weir.close());
-    expect(await answer(weir.url, 'GET', '/items/')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
-    expect(await answer(weir.url, 'POST', '/items/')).toEqual([201, 5, { id: 1 }]);
-  },
-);
+it.skipIf(!hasFastApi)(NAME, { timeout: 60_000 }, async () => {
+  const page = 'fastapi';
+  const folder = await writeFolder(recipe(page));
+  const generate = commandsOf('fastapi').find((line) => line.includes('> openapi.json')) ?? '';
+  const command = replaced(generate, { 'python -c': `'${PYTHON}' -c` });
+  const { status, stderr } = spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' });
+  expect({ status, stderr }).toMatchObject({ status: 0 });
+  const service = await serve(folder, PYTHON, (port) => ['-m', 'uvicorn', 'main:app', '--port', `${port}`]);
+  const files = { 'openapi.json': readFileSync(join(folder, 'openapi.json'), 'utf8') };
+  const weir = await startRecipe(page, { files, env: { WEIR_UPSTREAM_URL: service } });
+  onTestFinished(() => weir.close());
+  expect(await answer(weir.url, 'GET', '/items/')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
+  expect(await answer(weir.url, 'POST', '/items/')).toEqual([201, 5, { id: 1 }]);
+});
 
 it('a browser app: the page reads what is left, and when to try again', async () => {
   const recipePage = 'browser-app';

@@ -7,6 +7,7 @@ import WebSocket from 'ws';
 import { ALICE, answer, pointsLeft, serve, startNodeRecipe } from '../fixtures/recipe-service.ts';
 import { commandsOf, recipe, startRecipe, writeFolder } from '../fixtures/recipes.ts';
 import { runWeirHere } from '../fixtures/run-here.ts';
+import { skipReason } from '../fixtures/skip-reason.ts';
 
 const options = { timeout: 90_000 };
 
@@ -59,10 +60,11 @@ it('Hono: the list of operations sets the costs', options, async () => {
 });
 
 const hasGo = spawnSync('go', ['version']).status === 0;
-const MISSING = 'GO IS NOT TESTED HERE, because it is not installed: https://go.dev/dl';
-if (!hasGo) console.warn(MISSING);
+const GO = hasGo
+  ? 'Go: the list of operations sets the costs'
+  : skipReason('GO IS NOT TESTED HERE, because it is not installed: https://go.dev/dl');
 
-it.skipIf(!hasGo)(hasGo ? 'Go: the list of operations sets the costs' : MISSING, options, async () => {
+it.skipIf(!hasGo)(GO, options, async () => {
   const page = 'go';
   const folder = await writeFolder(recipe(page));
   const built = spawnSync('go', ['build', '-o', 'service', 'main.go'], { cwd: folder, encoding: 'utf8' });
@@ -74,36 +76,34 @@ it.skipIf(!hasGo)(hasGo ? 'Go: the list of operations sets the costs' : MISSING,
   expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
 });
 
-const NESTJS = process.env.WEIR_TEST_NESTJS ?? '';
-const hasNestJs = existsSync(join(NESTJS, '@nestjs/swagger'));
-const NO_NESTJS =
-  'NESTJS IS NOT TESTED HERE, because WEIR_TEST_NESTJS names no folder with it: see .ci/chart-tools';
-if (!hasNestJs) console.warn(NO_NESTJS);
-
-it.skipIf(!hasNestJs)(
-  hasNestJs ? 'NestJS: weir init finds the document, which sets the costs' : NO_NESTJS,
-  options,
-  async () => {
-    const page = 'nestjs';
-    const folder = await writeFolder({ ...recipe(page), 'package.json': '{"type":"module"}' });
-    symlinkSync(NESTJS, join(folder, 'node_modules'));
-    const [, , ...compile] =
-      commandsOf('nestjs')
-        .find((line) => line.startsWith('npx tsc'))
-        ?.split(' ') ?? [];
-    // The types of Node are no package of the recipe.
-    const tsc = [resolve('node_modules/typescript/bin/tsc'), ...compile, '--ignoreConfig', '--noCheck'];
-    expect(spawnSync(process.execPath, tsc, { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0 });
-    const service = await serve(folder, process.execPath, () => ['main.js']);
-
-    const written = await writeFolder({});
-    expect(await runWeirHere(['init', '--upstream', service], {}, written)).toMatchObject({ code: 0 });
-    const files = Object.fromEntries(
-      ['weir.yaml', 'openapi.json'].map((name) => [name, readFileSync(join(written, name), 'utf8')]),
+const NESTJS_FOLDER = process.env.WEIR_TEST_NESTJS ?? '';
+const hasNestJs = existsSync(join(NESTJS_FOLDER, '@nestjs/swagger'));
+const NESTJS = hasNestJs
+  ? 'NestJS: weir init finds the document, which sets the costs'
+  : skipReason(
+      'NESTJS IS NOT TESTED HERE, because WEIR_TEST_NESTJS names no folder with it: see .ci/chart-tools',
     );
-    const weir = await startRecipe(page, { files });
-    onTestFinished(() => weir.close());
-    expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
-    expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
-  },
-);
+
+it.skipIf(!hasNestJs)(NESTJS, options, async () => {
+  const page = 'nestjs';
+  const folder = await writeFolder({ ...recipe(page), 'package.json': '{"type":"module"}' });
+  symlinkSync(NESTJS_FOLDER, join(folder, 'node_modules'));
+  const [, , ...compile] =
+    commandsOf('nestjs')
+      .find((line) => line.startsWith('npx tsc'))
+      ?.split(' ') ?? [];
+  // The types of Node are no package of the recipe.
+  const tsc = [resolve('node_modules/typescript/bin/tsc'), ...compile, '--ignoreConfig', '--noCheck'];
+  expect(spawnSync(process.execPath, tsc, { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0 });
+  const service = await serve(folder, process.execPath, () => ['main.js']);
+
+  const written = await writeFolder({});
+  expect(await runWeirHere(['init', '--upstream', service], {}, written)).toMatchObject({ code: 0 });
+  const files = Object.fromEntries(
+    ['weir.yaml', 'openapi.json'].map((name) => [name, readFileSync(join(written, name), 'utf8')]),
+  );
+  const weir = await startRecipe(page, { files });
+  onTestFinished(() => weir.close());
+  expect(await answer(weir.url, 'GET', '/items')).toEqual([200, 19, { account: 'acct_a', items: [] }]);
+  expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
+});

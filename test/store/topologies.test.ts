@@ -10,6 +10,7 @@ import { startSentinel } from '../fixtures/redis-sentinel.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { startTlsRedis } from '../fixtures/redis-tls.ts';
 import { uniquePrefix } from '../fixtures/redis-url.ts';
+import { skipReason } from '../fixtures/skip-reason.ts';
 import { openClockedRedis } from './clocked-redis.ts';
 import { testsOfConformance } from './conformance.ts';
 
@@ -64,7 +65,7 @@ const topologies = [standalone('RESP2', 2), standalone('RESP3', 3), tls, sentine
 if (spawnSync('valkey-server', ['--version']).status === 0) {
   topologies.push(standalone('Valkey', 3, 'valkey-server'));
 } else {
-  console.log('valkey-server is not on PATH: its conformance is not tested here.');
+  skipReason('valkey-server is not on PATH: its conformance is not tested here.');
 }
 
 describe.each(topologies)('$name', ({ start }) => {

@@ -6,6 +6,7 @@ import { NGINX_VERDICTS, NGINX_VERSION } from '../../fixtures/hostile/raw/nginx-
 import { RAW_REQUESTS, startCountingUpstream, verdictsOf } from '../../fixtures/hostile/raw/verdict.ts';
 import { nginxVersion, startNginx } from '../../fixtures/nginx.ts';
 import { type RawAnswer, sendRaw, sendRawToNode } from '../../fixtures/raw.ts';
+import { skipReason } from '../../fixtures/skip-reason.ts';
 
 /** A message that stops short is answered after its time-out; on a busy machine no other message takes that long. */
 const TIMES = { keepAliveTimeoutMs: 200, headersTimeoutMs: 5_000, bodyTimeoutMs: 5_000 };
@@ -56,7 +57,8 @@ it.each([['without TLS'], ['over TLS']])(
 it('nginx differs only in the documented cases', async ({ skip }) => {
   const version = nginxVersion();
   if (version !== NGINX_VERSION) {
-    skip(`the verdicts come from nginx ${NGINX_VERSION}, and this machine has ${version ?? 'no nginx'}`);
+    const reason = `the verdicts come from nginx ${NGINX_VERSION}, and this machine has ${version ?? 'no nginx'}`;
+    skip(skipReason(reason));
     return;
   }
   const upstream = await startCountingUpstream();
