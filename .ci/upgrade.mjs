@@ -7,12 +7,13 @@ import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
 import { setTimeout } from 'node:timers/promises';
 import { loadAll } from 'js-yaml';
 import { layOutPod } from '../test/fixtures/pod-files.ts';
+import { startRedisServer } from '../test/fixtures/redis-server.ts';
 
 const RELEASES = JSON.parse(readFileSync(new URL('releases.json', import.meta.url), 'utf8'));
 /** 0.1.0 with the script that joined every charge of a slot; the others as they were released. */
@@ -39,9 +40,10 @@ try {
   await Promise.all(EARLIER.map(install));
   for (const { name } of EARLIER) upgradeChart(name);
   readSettings(EARLIER.at(-1).name);
-  const redis = await startRedis();
+  const redis = await startRedisServer();
+  cleanUps.push(() => redis.stop());
   const upstream = await startUpstream();
-  for (const { name } of EARLIER) await rollingUpdates(name, redis, upstream);
+  for (const { name } of EARLIER) await rollingUpdates(name, redis.url, upstream);
 } finally {
   for (const cleanUp of cleanUps.reverse()) await cleanUp();
 }
@@ -60,18 +62,6 @@ async function install({ name, commit }) {
   assert.equal(code, 0, `the packages of ${name} could not be installed`);
 }
 
-async function startRedis() {
-  const port = await freePort();
-  const args = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--dir', work];
-  const redis = spawn('redis-server', args, { stdio: 'ignore' });
-  await Promise.race([
-    once(redis, 'spawn'),
-    once(redis, 'error').then(([error]) => assert.fail(`redis-server: ${error.message}`)),
-  ]);
-  cleanUps.push(() => end(redis));
-  return `redis://127.0.0.1:${port}`;
-}
-
 async function startUpstream() {
   const server = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -80,15 +70,6 @@ async function startUpstream() {
     server.close();
   });
   return `http://127.0.0.1:${server.address().port}`;
-}
-
-async function freePort() {
-  const server = createTcpServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address();
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function end(child) {
@@ -101,24 +82,24 @@ function programOf(version) {
   return ['--import', import.meta.resolve('tsx'), join(work, version, 'src/main.ts')];
 }
 
-/** A gateway of a version; `today` for the built one of this folder. */
+/** A gateway of a version on a port of its own choice; `today` for the built one of this folder. */
 async function startGateway(version, config) {
-  const [port, adminPort] = [await freePort(), await freePort()];
   const program = version === 'today' ? [join(root, 'dist/main.js')] : programOf(version);
   const child = spawn(process.execPath, [...program, 'start', '--config', config], {
     cwd: version === 'today' ? root : join(work, version),
-    env: { PATH: process.env.PATH, WEIR_PORT: `${port}`, WEIR_ADMIN_PORT: `${adminPort}` },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, WEIR_PORT: '0', WEIR_ADMIN_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
   });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text));
   cleanUps.push(() => end(child));
-  for (let tries = 0; ; tries++) {
-    const isUp = await fetch(`http://127.0.0.1:${port}/things`).then(() => true, () => false);
-    if (isUp) return { url: `http://127.0.0.1:${port}`, stop: () => end(child) };
-    assert.ok(child.exitCode === null && tries < 600, `the gateway of ${version} did not start: ${output}`);
-    await setTimeout(100);
-  }
+  const lines = createInterface({ input: child.stdout });
+  const url = await new Promise((resolve, reject) => {
+    child.once('exit', (code, signal) => reject(new Error(`the gateway of ${version} ended with ${code ?? signal}`)));
+    lines.on('line', (line) => {
+      if (line.includes('"weir is listening"')) resolve(JSON.parse(line).url);
+      else if (/"level":[56]0/.test(line)) console.log(`${version}: ${line}`);
+    });
+  });
+  return { url, stop: () => end(child) };
 }
 
 /** One configuration that every version accepts. */
