@@ -41,11 +41,11 @@ export class Charger {
     this.#store = new MemoryStore(nowUs);
   }
 
-  /** What a request has cost beyond its reservation is added at once, above the limit if it must be. */
+  /** A request is settled at once: what it has not cost of its reservation is returned, and more is added, above the limit if it must be. */
   charge(buckets: readonly BucketCharge[], cost: number, reserved: number): Decision {
     const charge = { buckets, cost: reserved };
     const decision = this.#store.charge(charge);
-    if (decision.outcome === 'admitted' && reserved < cost) {
+    if (decision.outcome === 'admitted' && reserved !== cost) {
       this.#settled += 1;
       const id = String(this.#settled);
       const counted = countedPart(charge, decision.buckets);

@@ -281,12 +281,17 @@ it('a log that cannot be read is named with the cause, and no line of its name i
   ]);
 });
 
-it('a suggestion needs room for what requests reserved, not for what they cost in the end', async () => {
-  const settled = Array.from({ length: 20 }, (_, index) => ({
-    atMs: index * 10_000,
-    more: { cost: 3, settled: 400 },
-  }));
-  const { log } = await writeFiles({ log: logText(settled) });
-  const { stdout } = await runReplayCommand(log, '--suggest', '0%');
-  expect(parseLimits(stdout, 'suggested.yaml').accounts.get('acct_1')?.limits['account-read']?.limit).toBe(3);
-});
+it.each([
+  { cost: 3, settled: 400, limit: 3 },
+  { cost: 400, settled: 3, limit: 400 },
+])(
+  'a suggestion needs room for what requests reserved ($cost), not for what they cost in the end ($settled)',
+  async (settled) => {
+    const { limit, ...more } = settled;
+    const lines = Array.from({ length: 20 }, (_, index) => ({ atMs: index * 10_000, more }));
+    const { log } = await writeFiles({ log: logText(lines) });
+    const { stdout } = await runReplayCommand(log, '--suggest', '0%');
+    const suggested = parseLimits(stdout, 'suggested.yaml').accounts.get('acct_1')?.limits['account-read'];
+    expect(suggested?.limit).toBe(limit);
+  },
+);

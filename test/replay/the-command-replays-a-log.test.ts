@@ -188,8 +188,12 @@ it('with the price that an operation has in another document, it spends that', a
 });
 
 it('a settled request spends what it has cost in the end, and a refunded one nothing', async () => {
-  const settled = [3, 0, 2].map((points, index) => ({ atMs: index, more: { cost: 4_000, settled: points } }));
-  const { log } = await writeFiles({ log: logText(settled) });
+  const lines = [
+    { cost: 5, settled: 3 },
+    { cost: 4_000, settled: 0 },
+    { cost: 2, settled: 2 },
+  ];
+  const { log } = await writeFiles({ log: logText(lines.map((more, index) => ({ atMs: index, more }))) });
   const result = await replayed([log]);
   expect(result.refused.after).toBe(0);
   expect(result.buckets[0]).toMatchObject({ points: 5, requests: 2, fullestWindow: 5 });
@@ -264,6 +268,21 @@ it('a request that cost more than it reserved needs room for its reservation, an
   expect(result.refused.after).toBe(2);
   expect(result.buckets[0]).toMatchObject({ points: 57, fullestWindow: 51 });
   expect(result.notes.join()).not.toContain('does not load');
+});
+
+it('a request that cost less than it reserved needs room for its reservation, and returns the rest', async () => {
+  const lines = [
+    { cost: 5, settled: 1 },
+    { cost: 5, settled: 1 },
+    { cost: 4, settled: 1 },
+    { cost: 3, settled: 3 },
+    { cost: 1, settled: 1 },
+  ];
+  const { log } = await writeFiles({ log: logText(lines.map((more, index) => ({ atMs: index, more }))) });
+  const result = await replayed([log]);
+  // The second has room for 4 points, and the last one for none.
+  expect(result.refused.after).toBe(2);
+  expect(result.buckets[0]).toMatchObject({ points: 7, fullestWindow: 7 });
 });
 
 it('with a document that reads costs from responses, a cost of 0 is free', async () => {

@@ -10,7 +10,7 @@ export interface LogEntry {
   readonly operation: Operation;
   /** Points. */
   readonly cost: number;
-  /** The points that had to have room, where the request has cost more in the end. */
+  /** The points that had to have room, where the request may have cost more or less in the end. */
   readonly reserved?: number | undefined;
   /** The names of the limits to charge instead of all, which a program chose. */
   readonly onlyLimits?: readonly string[] | undefined;

@@ -63,7 +63,7 @@ function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
   if (known !== 'read' && known !== 'write') return { problem: 'has no "kind"' };
   const access = personOnly === true ? 'person' : isPublic === true ? 'public' : 'caller';
   const id = typeof operation === 'string' ? operation : '';
-  const reserved = isCost(record.cost) && record.cost < cost ? record.cost : undefined;
+  const reserved = isCost(record.cost) ? record.cost : undefined;
   return { operation: logged.of(id, known, access), cost, reserved };
 }
 
@@ -100,7 +100,7 @@ function newCost(record: LogFields, finder: OperationFinder): CostReading {
   // The operation's own cost is only what it would reserve.
   if (rule === undefined || !isCost(settled)) return { operation, cost: reserved };
   const cost = keepsReservation ? Math.max(settled, reserved) : settled;
-  return { operation, cost, reserved: reserved < cost ? reserved : undefined };
+  return { operation, cost, reserved };
 }
 
 /** The 429 of a limit is no response that can be refunded: nothing was charged. */

@@ -69,7 +69,7 @@ export class Demand {
 interface SpooledRequest {
   readonly atUs: number;
   readonly cost: number;
-  /** The points that had to have room; less than the cost where it was settled for more. */
+  /** The points that had to have room, whatever the request has cost in the end. */
   readonly reserved: number;
   readonly buckets: readonly number[];
 }
