@@ -292,13 +292,36 @@ it('with a document that reads costs from responses, a cost of 0 is free', async
     info: { title: 'test', version: '1' },
     paths: { '/v3/things': { get: { 'x-weir': extension, responses: { 200: { description: 'ok' } } } } },
   };
-  const lines = [{ settled: 0 }, { settled: 0, status: 503 }, { settled: 1 }];
+  const lines = [{ settled: 0 }, { settled: 0, status: 503, upstreamStatus: 503 }, { settled: 1 }];
   const { log, operations } = await writeFiles({
     log: logText(lines.map((more, index) => ({ atMs: index * 10_000, more }))),
     operations: JSON.stringify(document),
   });
   // The failure may have been refunded by the settings of that time, which this document does not have.
   expect((await replayed([log], { operations })).buckets[0]).toMatchObject({ points: 6, requests: 2 });
+});
+
+it('with a document, what Weir has refunded because it sent nothing is free', async () => {
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': { get: { responses: { 200: { description: 'ok' } } } } },
+  };
+  const answers = [
+    { settled: 0, status: 503, upstreamError: 'ECONNREFUSED' },
+    { settled: 0, status: 408 },
+    { settled: 0, status: 0 },
+    // The settings of that time may have refunded these, and the document does not.
+    { settled: 0, status: 422 },
+    { settled: 0, status: 503, upstreamStatus: 503 },
+    { status: 503, upstreamError: 'ECONNRESET' },
+  ];
+  const { log, operations } = await writeFiles({
+    log: logText(answers.map((more, index) => ({ atMs: index, more }))),
+    operations: JSON.stringify(document),
+  });
+  const result = await replayed([log], { operations });
+  expect(result).toMatchObject({ requests: 3, uncharged: 3 });
 });
 
 it('a request for the own limits is charged as no operation of a document, although what it does not list is charged', async () => {

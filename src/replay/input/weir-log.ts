@@ -91,7 +91,7 @@ function newCost(record: LogFields, finder: OperationFinder): CostReading {
   const operation = finder.find(method, path);
   if (operation === undefined) return { problem: 'is not charged', skipped: 'uncharged' };
   const { settlement } = operation;
-  if (wasRefunded(operation, record)) return REFUNDED;
+  if (wasUnsent(record) || wasRefunded(operation, record)) return REFUNDED;
   const reserved = reservedCost(operation, record);
   const rule = settlement?.settle;
   const keepsReservation = rule?.kind === 'most' && rule.keepsReservation;
@@ -101,6 +101,13 @@ function newCost(record: LogFields, finder: OperationFinder): CostReading {
   if (rule === undefined || !isCost(settled)) return { operation, cost: reserved };
   const cost = keepsReservation ? Math.max(settled, reserved) : settled;
   return { operation, cost, reserved };
+}
+
+/** Statuses of requests that Weir refunds whatever `refundOn` says, because it has not sent them. 0: the client had left. */
+const UNSENT_STATUS = new Set<unknown>([0, 408, 503]);
+
+function wasUnsent({ settled, status, upstreamStatus }: LogFields): boolean {
+  return settled === 0 && upstreamStatus === undefined && UNSENT_STATUS.has(status);
 }
 
 /** The 429 of a limit is no response that can be refunded: nothing was charged. */
