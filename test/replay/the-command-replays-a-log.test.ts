@@ -292,13 +292,45 @@ it('with a document that reads costs from responses, a cost of 0 is free', async
     info: { title: 'test', version: '1' },
     paths: { '/v3/things': { get: { 'x-weir': extension, responses: { 200: { description: 'ok' } } } } },
   };
-  const lines = [{ settled: 0 }, { settled: 0, status: 503, upstreamStatus: 503 }, { settled: 1 }];
+  const lines = [
+    { settled: 0, upstreamStatus: 200 },
+    { settled: 0, status: 503, upstreamStatus: 503 },
+    { settled: 1 },
+  ];
   const { log, operations } = await writeFiles({
     log: logText(lines.map((more, index) => ({ atMs: index * 10_000, more }))),
     operations: JSON.stringify(document),
   });
   // The failure may have been refunded by the settings of that time, which this document does not have.
-  expect((await replayed([log], { operations })).buckets[0]).toMatchObject({ points: 6, requests: 2 });
+  expect((await replayed([log], { operations })).buckets[0]).toMatchObject({ points: 6, requests: 3 });
+});
+
+it('limits in requests count a response that cost 0 points, and none that was refunded', async () => {
+  const extension = { cost: 5, settle: { bytes: 1024 } };
+  const document = {
+    openapi: '3.1.0',
+    info: { title: 'test', version: '1' },
+    paths: { '/v3/things': { get: { 'x-weir': extension, responses: { 200: { description: 'ok' } } } } },
+  };
+  const answers = [
+    { settled: 0, status: 304, upstreamStatus: 304 },
+    { settled: 0, status: 200, upstreamStatus: 200 },
+    { settled: 0, status: 503 },
+  ];
+  const files = await writeFiles({
+    log: logText(answers.map((more, index) => ({ atMs: index, more: { cost: 5, ...more } }))),
+    operations: JSON.stringify(document),
+    limits: 'limits: { calls: { per: account, requests: 1, window: 1s } }',
+  });
+  for (const flags of [[], ['--operations', files.operations]]) {
+    const { stdout } = await runReplayCommand(files.log, '--limits', files.limits, '--json', ...flags);
+    const { buckets, uncharged } = JSON.parse(stdout) as ReplayResult;
+    expect(buckets).toMatchObject([
+      { bucket: 'calls', requests: 2, points: 2, refusedAfter: 1 },
+      { bucket: 'account-read', requests: 2, points: 0, refusedAfter: 0 },
+    ]);
+    expect(uncharged).toBe(1);
+  }
 });
 
 it('with a document, what Weir has refunded because it sent nothing is free', async () => {

@@ -8,7 +8,7 @@ export interface LogEntry {
   readonly loggedUs: number;
   /** Equal for requests of one operation. Its access decides whom of the following it is charged to. */
   readonly operation: Operation;
-  /** Points. */
+  /** Points; 0 for a response that has stated so, which limits in requests count all the same. `reserved` is then present. */
   readonly cost: number;
   /** The points that had to have room, where the request may have cost more or less in the end. */
   readonly reserved?: number | undefined;

@@ -54,16 +54,16 @@ type CostReading =
 
 function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
   const { kind, method, operation, personOnly, public: isPublic, settled } = record;
+  const reserved = record.cost;
   // What the request has cost in the end.
-  const cost = settled ?? record.cost;
-  if (settled === 0) return REFUNDED;
-  if (!isCost(cost)) return { problem: 'has no valid "cost"' };
+  const cost = settled === undefined && isCost(reserved) ? reserved : statedCost(record);
+  if (settled === 0 && cost === undefined) return REFUNDED;
+  if (!isCost(reserved) || cost === undefined) return { problem: 'has no valid "cost"' };
   // Older versions of Weir did not log the kind.
   const known = kind ?? KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   if (known !== 'read' && known !== 'write') return { problem: 'has no "kind"' };
   const access = personOnly === true ? 'person' : isPublic === true ? 'public' : 'caller';
   const id = typeof operation === 'string' ? operation : '';
-  const reserved = isCost(record.cost) ? record.cost : undefined;
   return { operation: logged.of(id, known, access), cost, reserved };
 }
 
@@ -82,10 +82,19 @@ function isCost(cost: unknown): cost is number {
   return typeof cost === 'number' && Number.isInteger(cost) && cost >= 1 && cost <= MAX_POINTS;
 }
 
+/** From this status on, a log does not show whether a cost of 0 was stated or refunded. */
+const FIRST_FAILURE = 400;
+
+/** The points that a response, or a program, has stated; undefined if none may have been stated. */
+function statedCost({ settled, upstreamStatus }: LogFields): number | undefined {
+  if (isCost(settled)) return settled;
+  return settled === 0 && Number(upstreamStatus) < FIRST_FAILURE ? 0 : undefined;
+}
+
 const REFUNDED: CostReading = { problem: 'was refunded', skipped: 'uncharged' };
 
 function newCost(record: LogFields, finder: OperationFinder): CostReading {
-  const { method, path, status, settled } = record;
+  const { method, path } = record;
   if (typeof method !== 'string' || typeof path !== 'string')
     return { problem: 'has no "method" and "path"' };
   const operation = finder.find(method, path);
@@ -94,13 +103,11 @@ function newCost(record: LogFields, finder: OperationFinder): CostReading {
   if (wasUnsent(record) || wasRefunded(operation, record)) return REFUNDED;
   const reserved = reservedCost(operation, record);
   const rule = settlement?.settle;
-  const keepsReservation = rule?.kind === 'most' && rule.keepsReservation;
-  // The response stated a cost of 0. After a failure, it may have been refunded.
-  if (rule !== undefined && !keepsReservation && settled === 0 && Number(status) < 400) return REFUNDED;
+  const stated = statedCost(record);
   // The operation's own cost is only what it would reserve.
-  if (rule === undefined || !isCost(settled)) return { operation, cost: reserved };
-  const cost = keepsReservation ? Math.max(settled, reserved) : settled;
-  return { operation, cost, reserved };
+  if (rule === undefined || stated === undefined) return { operation, cost: reserved };
+  const keepsReservation = rule.kind === 'most' && rule.keepsReservation;
+  return { operation, cost: keepsReservation ? Math.max(stated, reserved) : stated, reserved };
 }
 
 /** Statuses of requests that Weir refunds whatever `refundOn` says, because it has not sent them. 0: the client had left. */
