@@ -76,12 +76,7 @@ export class PayerBook {
     const id = this.#idOf(entry);
     const organization = access === 'caller' ? entry.organization : undefined;
     let payers = map.get(id);
-    // After an Account has moved to another Organization or plan, its requests are charged accordingly.
-    if (
-      payers === undefined ||
-      payers.caller.organization !== organization ||
-      payers.caller.plan !== entry.plan
-    ) {
+    if (payers === undefined || hasMoved(payers.caller, entry, organization)) {
       payers = { caller: this.#callerOf(entry, organization), byOperation: new Map(), bySome: new Map() };
       map.set(id, payers);
     }
@@ -150,7 +145,7 @@ export class PayerBook {
       },
       account,
       organization,
-      hasOrganizationLimit: organization !== undefined,
+      hasOrganizationLimit: organization !== undefined && entry.hasOrganizationLimit !== false,
       plan,
       hashTag: access === 'person' ? this.#tagOfPerson(principal, hashTag) : hashTag,
     };
@@ -169,6 +164,16 @@ export class PayerBook {
     if (known === undefined) this.#tagsOfPersons.set(id, hashTag);
     return known ?? hashTag;
   }
+}
+
+/** Whether an Account has another Organization or plan than before. Its requests are then charged accordingly. */
+function hasMoved(
+  caller: Caller | PublicClient,
+  { plan, hasOrganizationLimit = true }: LogEntry,
+  organization: string | undefined,
+): boolean {
+  if (caller.organization !== organization || caller.plan !== plan) return true;
+  return organization !== undefined && caller.hasOrganizationLimit !== hasOrganizationLimit;
 }
 
 function someOf<T>(bySome: Map<string, Map<Operation, T>>, names: readonly string[]): Map<Operation, T> {

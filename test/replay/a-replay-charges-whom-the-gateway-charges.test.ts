@@ -117,3 +117,27 @@ it('what a program asked for costs what the program named, from the limits that 
     expect(bucketOf(result, 'minute', 'acct_1')).toMatchObject({ requests: 3, points: own + 57 });
   }
 });
+
+it('an Account that is exempt from the limits of its Organization has its plan and its months', async () => {
+  const exempt = Array.from({ length: 4 }, (_, index) => ({
+    atMs: index,
+    organization: 'org_1',
+    more: { organizationLimit: false },
+  }));
+  const other = { atMs: 4, account: 'acct_2', organization: 'org_1' };
+  const limits = `
+limits: { monthly: { per: account, points: 2, period: month } }
+plans: { pro: { monthly: 3 } }
+organizations: { org_1: { plan: pro, periodStartsOn: 10 } }
+`;
+  const result = await replayed([...exempt, other], limits);
+  expect(bucketOf(result, 'monthly', 'acct_1')).toMatchObject({
+    limit: 3,
+    period: { unit: 'month', startsOn: 10 },
+    refusedAfter: 1,
+  });
+  expect(bucketOf(result, 'organization-read', 'org_1')).toMatchObject({ requests: 1 });
+  // A change of the exemption applies from then on.
+  const back = await replayed([...exempt, { atMs: 5, organization: 'org_1' }], limits);
+  expect(bucketOf(back, 'organization-read', 'org_1')).toMatchObject({ requests: 1 });
+});

@@ -16,8 +16,9 @@ export interface LogEntry {
   readonly onlyLimits?: readonly string[] | undefined;
   /** Empty for a public operation. */
   readonly account: string;
-  /** The Organization that is charged as well, if any. */
   readonly organization: string | undefined;
+  /** False if the limits of the Organization do not apply to the Account. Its plan and the day of its months do. */
+  readonly hasOrganizationLimit?: boolean;
   /** Empty for a public operation. */
   readonly principal: string;
   /** The plan of the Account, if the log names one. */
@@ -33,7 +34,10 @@ export interface LogEntry {
 }
 
 /** Whom an entry is charged to. */
-export type PayerMembers = Pick<LogEntry, 'account' | 'organization' | 'principal' | 'plan' | 'address'>;
+export type PayerMembers = Pick<
+  LogEntry,
+  'account' | 'organization' | 'hasOrganizationLimit' | 'principal' | 'plan' | 'address'
+>;
 
 /** Why a line of the log is left out of a replay. */
 export type Skipped =

@@ -164,9 +164,13 @@ function callerOf({
   if (typeof account !== 'string' || typeof principal !== 'string') {
     return { problem: 'has no "account" and "principal"' };
   }
-  const isCharged = typeof organization === 'string' && organizationLimit !== false;
-  const named = typeof plan === 'string' ? { plan } : {};
-  return { account, organization: isCharged ? organization : undefined, principal, ...named };
+  return {
+    account,
+    organization: typeof organization === 'string' ? organization : undefined,
+    hasOrganizationLimit: organizationLimit !== false,
+    principal,
+    ...(typeof plan === 'string' && { plan }),
+  };
 }
 
 /** Lines of operations that were not public then have no address. A free operation has only the client's. */
