@@ -33,6 +33,7 @@ export function notesOn(circumstances: Circumstances): readonly string[] {
     latenessNote(circumstances.replay),
     resolutionNote(circumstances),
     costNote(circumstances),
+    plansNote(circumstances.replay),
     ...coverageNotes(
       circumstances.replay,
       circumstances.replay.limits.rows,
@@ -117,6 +118,16 @@ function resolutionNote({ lineCounts, replay }: Circumstances): string | undefin
 function costNote({ finder, hasLoggedCosts }: Circumstances): string | undefined {
   if (finder !== undefined || hasLoggedCosts) return undefined;
   return 'Each request costs 1 point: name an OpenAPI document with --operations, or settings with --config, for other costs.';
+}
+
+/** A log has the plan that was in force, whether a file had assigned it or a token had named it. */
+function plansNote({ withLoggedPlan }: Replay): string | undefined {
+  const [first] = withLoggedPlan;
+  if (first === undefined) return undefined;
+  return (
+    `These limits assign no plan to ${counted(withLoggedPlan.size, 'Account')} whose plan the log names, such as ${printable(first)}, so the replay counts with that plan. ` +
+    'A log does not show whether a token, the directory or a file had named it: if a file had, these limits take it away, and the replay does not show the effect.'
+  );
 }
 
 const US_PER_MS = 1_000;

@@ -74,10 +74,9 @@ export class PayerBook {
     const access = payingAccess(operation);
     const map = this.#payers[access];
     const id = this.#idOf(entry);
-    const organization = access === 'caller' ? entry.organization : undefined;
     let payers = map.get(id);
-    if (payers === undefined || hasMoved(payers.caller, entry, organization)) {
-      payers = { caller: this.#callerOf(entry, organization), byOperation: new Map(), bySome: new Map() };
+    if (payers === undefined || hasMoved(payers.caller, entry)) {
+      payers = { caller: this.#callerOf(entry), byOperation: new Map(), bySome: new Map() };
       map.set(id, payers);
     }
     const { onlyLimits } = entry;
@@ -130,11 +129,11 @@ export class PayerBook {
     return startsOn === undefined ? row : { ...row, period: { ...row.period, startsOn } };
   }
 
-  #callerOf(entry: LogEntry, organization: string | undefined): Caller | PublicClient {
-    const { operation, principal, account, plan } = entry;
+  #callerOf(entry: LogEntry): Caller | PublicClient {
+    const { operation, principal, account, organization, plan } = entry;
     const access = payingAccess(operation);
     if (access === 'public') return { address: payingId(entry), hashTag: payingId(entry) };
-    const hashTag = entry.organization ?? account;
+    const hashTag = organization ?? account;
     return {
       principal: {
         type: 'Person',
@@ -169,8 +168,7 @@ export class PayerBook {
 /** Whether an Account has another Organization or plan than before. Its requests are then charged accordingly. */
 function hasMoved(
   caller: Caller | PublicClient,
-  { plan, hasOrganizationLimit = true }: LogEntry,
-  organization: string | undefined,
+  { organization, plan, hasOrganizationLimit = true }: LogEntry,
 ): boolean {
   if (caller.organization !== organization || caller.plan !== plan) return true;
   return organization !== undefined && caller.hasOrganizationLimit !== hasOrganizationLimit;

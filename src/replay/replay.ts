@@ -2,10 +2,13 @@
  * Charges the requests of a log again, with other limits. It counts as the gateway does: with its bucket plans and its
  * memory store, and the time of the log as the clock.
  */
+
+import type { Payer } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits/limits.ts';
 import type { LimitRow } from '../domain/limits/rows.ts';
 import { Buckets, type PayerBuckets } from '../stages/buckets/buckets.ts';
+import { planOfOwner } from '../stages/buckets/plans.ts';
 import { onlyThose } from '../stages/buckets/rate-limit-fields.ts';
 import { bucketsOfSeveral } from '../stages/buckets/several-operations.ts';
 import type { Operation } from '../stages/request-context.ts';
@@ -71,6 +74,8 @@ export class Replay {
   neverFits = 0;
   /** What refused requests in the log and is not replayed, such as `blocked`, with the number of requests. */
   readonly refusedElsewhere = new Map<string, number>();
+  /** Accounts that were counted with the plan that the log names, because the limits assign them none. */
+  readonly withLoggedPlan = new Set<string>();
   /** Unix times of the first and the last charge. */
   fromUs: number | undefined;
   toUs: number | undefined;
@@ -181,11 +186,18 @@ export class Replay {
     const isOfSeveral = operation.also !== undefined;
     if (known !== undefined && !isOfSeveral && known.validUntilMs > this.#nowUs / 1000) return known;
     const all = this.#buckets.bucketsFor(caller, operation);
+    if (all.plan !== undefined && all.plan === caller.plan) this.#notePlan(caller);
     const named = onlyLimits === undefined ? all : onlyThose(all, ({ name }) => onlyLimits.includes(name));
     // The gateway refuses what has too many limits, and charges nothing.
     const due = isOfSeveral ? (bucketsOfSeveral(named, reserved) ?? { ...named, buckets: [] }) : named;
     bindLimits(payer, due);
     return due;
+  }
+
+  #notePlan({ account, organization }: Payer): void {
+    if (account === undefined) return;
+    const assigned = planOfOwner(this.limits, 'account', account, { organization }, this.#nowUs / 1000);
+    if (assigned === undefined) this.withLoggedPlan.add(account);
   }
 
   /** Counts the refusal for the bucket with the longest wait, as in a 429. @returns that wait */

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { ReplayResult } from '../../src/replay/run-replay.ts';
-import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
+import { type LoggedRequest, logText, START_MS, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
 
 const LIMITS = `
@@ -73,6 +73,40 @@ it('--plan of an Account that the log does not have ends with 2, and is named', 
   const { unmatched, notes } = JSON.parse(stdout) as ReplayResult;
   expect(unmatched).toEqual([{ account: 'acct_nope', plan: 'pro' }]);
   expect(notes.join()).not.toContain('overrides');
+});
+
+it('a plan that the log names and the limits do not assign is counted, with a note', async () => {
+  const ofPerson = { atMs: 9_999, account: 'acct_2', more: { principal: 'person_1', personOnly: true } };
+  const planned = [...LOG, ofPerson].map((one) => ({
+    ...one,
+    organization: 'org_1',
+    more: { ...one.more, plan: 'pro' },
+  }));
+  const noteWith = async (assignments: string, ...flags: readonly string[]) => {
+    const { log, limits } = await writeFiles({ log: logText(planned), limits: `${LIMITS}${assignments}` });
+    const { stdout } = await runReplayCommand(log, '--limits', limits, '--json', ...flags);
+    const result = JSON.parse(stdout) as ReplayResult;
+    expect(refusedBy(result)).not.toHaveProperty('minute acct_1');
+    return result.notes.find((note) => note.includes('assign no plan'));
+  };
+  expect(await noteWith('')).toMatch(/no plan to 2 Accounts whose plan the log names, such as acct_1, so/);
+  expect(await noteWith('accounts: { acct_1: { plan: pro } }')).toMatch(/to 1 Account .* such as acct_2, so/);
+  expect(await noteWith('', '--plan', 'acct_1=pro', '--plan', 'acct_2=pro')).toBeUndefined();
+  expect(await noteWith('organizations: { org_1: { plan: pro } }')).toBeUndefined();
+  // Assigned for the first five seconds alone.
+  const until = new Date(START_MS + 5_000).toISOString();
+  expect(await noteWith(`organizations: { org_1: { plan: pro, until: "${until}" } }`)).toContain(
+    '2 Accounts',
+  );
+});
+
+it('a plan that the log names and the limits do not have is no plan, without a note', async () => {
+  const { log, limits } = await writeFiles({
+    log: logText(LOG.map((one) => ({ ...one, more: { ...one.more, plan: 'tiny' } }))),
+    limits: LIMITS,
+  });
+  const { stdout } = await runReplayCommand(log, '--limits', limits, '--json');
+  expect((JSON.parse(stdout) as ReplayResult).notes.join()).not.toContain('assign no plan');
 });
 
 it('overrides of owners that the log does not have are a note of bounded length', async () => {
