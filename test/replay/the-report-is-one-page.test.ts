@@ -149,6 +149,25 @@ it.each([
   await page.close();
 });
 
+it.each([
+  { retries: 'none', headline: /^These limits would have changed nothing$/ },
+  // No request has another outcome, but what the log shows as refused is left out.
+  { retries: 'drop', headline: /have refused 0\s% of the requests instead of 60\s%$/ },
+])('its headline agrees with its figures, with --retries $retries', async ({ retries, headline }) => {
+  const files = await writeFiles({
+    'access.log': REFUSALS,
+    'limits.yaml': 'defaults: { account-read: 40 }\n',
+  });
+  const path = join(files['access.log'], '..', 'report.html');
+  const limits = ['--limits', files['limits.yaml'], '--retries', retries];
+  const { code, stderr } = await runReplayCommand(files['access.log'], ...limits, '--report', path);
+  expect(code, stderr).toBe(0);
+  const page = await browser.newPage();
+  await page.goto(pathToFileURL(path).href);
+  expect(await page.locator('h1').textContent()).toMatch(headline);
+  await page.close();
+});
+
 it('keeps the last column of the table away from the edge on a phone', async () => {
   const { page } = await open({ width: 390, colorScheme: 'light' });
   const paddings = await page.evaluate<string[]>(

@@ -11,9 +11,10 @@ const data = JSON.parse(byId('data').textContent) as ReportData;
 const { result, traffic, buckets } = data;
 
 function headline(): string {
-  const { requests, shareRefused, changed } = result;
-  if (requests === 0) return 'No charged request was read';
-  if (changed.refused === 0 && changed.admitted === 0) return 'These limits would have changed nothing';
+  const { from, refused, shareRefused, changed } = result;
+  if (from === null) return 'No charged request was read';
+  const hasChanged = changed.refused > 0 || changed.admitted > 0 || refused.before !== refused.after;
+  if (!hasChanged) return 'These limits would have changed nothing';
   const { before, after } = shareRefused;
   return `These limits would have refused ${shownShare(after)} of the requests instead of ${shownShare(before)}`;
 }
