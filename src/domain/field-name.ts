@@ -18,8 +18,8 @@ export interface NamedFields extends Fields {
 const SHORTEST_CUT = 13;
 
 /**
- * A text that was cut from a head, in memory of its own. Kept without it, a text keeps the whole head, which has a token. Not
- * for texts beyond Latin-1, which no head has: they are returned as they are.
+ * A text that was cut from a longer one, in memory of its own. Kept without it, a text keeps the whole longer one, and a head has a token.
+ * Not for texts beyond Latin-1, which no head has: they are returned as they are.
  */
 export function ownCopy(text: string): string {
   if (text.length < SHORTEST_CUT) return text;

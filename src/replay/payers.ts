@@ -1,4 +1,5 @@
 import type { Caller, PublicClient } from '../domain/caller.ts';
+import { ownCopy } from '../domain/field-name.ts';
 import { type Limits, startOfMonths } from '../domain/limits/limits.ts';
 import { isCharged, type LimitRow, windowedRows } from '../domain/limits/rows.ts';
 import { scopeNamed } from '../domain/limits/scopes.ts';
@@ -76,8 +77,9 @@ export class PayerBook {
     const id = this.#idOf(entry);
     let payers = map.get(id);
     if (payers === undefined || hasMoved(payers.caller, entry)) {
-      payers = { caller: this.#callerOf(entry), byOperation: new Map(), bySome: new Map() };
-      map.set(id, payers);
+      const own = withOwnIds(entry);
+      payers = { caller: this.#callerOf(own), byOperation: new Map(), bySome: new Map() };
+      map.set(this.#idOf(own), payers);
     }
     const { onlyLimits } = entry;
     const byOperation = onlyLimits === undefined ? payers.byOperation : someOf(payers.bySome, onlyLimits);
@@ -163,6 +165,18 @@ export class PayerBook {
     if (known === undefined) this.#tagsOfPersons.set(id, hashTag);
     return known ?? hashTag;
   }
+}
+
+/** An id that was cut from a chunk of the log would keep the whole chunk. */
+function withOwnIds(entry: LogEntry): LogEntry {
+  const { account, organization, principal, address } = entry;
+  return {
+    ...entry,
+    account: ownCopy(account),
+    organization: organization && ownCopy(organization),
+    principal: ownCopy(principal),
+    address: address && ownCopy(address),
+  };
 }
 
 /** Whether an Account has another Organization or plan than before. Its requests are then charged accordingly. */
