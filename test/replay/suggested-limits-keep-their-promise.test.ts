@@ -295,3 +295,26 @@ it.each([
     expect(suggested?.limit).toBe(limit);
   },
 );
+
+it('no suggestion is above the highest valid limit, and it names the buckets that would need more', async () => {
+  const requests = [
+    ...Array.from({ length: 4 }, (_, index) => ({ atMs: index, more: { cost: 1_000_000_000 } })),
+    // Nothing that a window of the next Account has is above that limit.
+    ...Array.from({ length: 4 }, (_, index) => ({
+      atMs: index,
+      account: 'acct_2',
+      more: { cost: 200_000_000 },
+    })),
+    // One request needs room for more than any limit has.
+    { atMs: 9, account: 'acct_3', more: { cost: 2_000_000_000, settled: 1 } },
+  ];
+  const { log } = await writeFiles({ log: logText(requests) });
+  const { stdout } = await runReplayCommand(log, '--suggest', '0%');
+  const { accounts } = parseLimits(stdout, 'suggested.yaml');
+  const limits = [...accounts.values()].map((one) => one.limits['account-read']?.limit);
+  expect(limits).toEqual([1_000_000_000, 800_000_000, 1_000_000_000]);
+  expect(stdout).toContain(
+    '# No valid limit is high enough for 2 buckets, such as account-read of "acct_1": ',
+  );
+  expect(stdout).toMatch(/ account-read: 1000000000 +# 4 requests, .*: refuses 3 \(75 %\)$/m);
+});

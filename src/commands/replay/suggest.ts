@@ -78,6 +78,7 @@ export function suggestedLimits(
     ...refusalRemark(demand, retries),
     ...coverageNotes(demand, rows, 'these limits may be too low'),
     ...remark,
+    ...tooLowRemark(suggestion),
     ...leftOutNotes(base.rows.filter((row) => !rows.includes(row))),
   ];
   const { requests } = demand;
@@ -111,6 +112,16 @@ function withoutOtherIds(whole: Suggestion): { readonly suggestion: Suggestion; 
           `No limits for ${counted(others.size, 'owner')} that a limits file cannot name, such as ${shownId(first)}: ids there are printable ASCII without spaces, at most 256 characters.`,
         ];
   return { suggestion: { ...whole, limits }, remark };
+}
+
+function tooLowRemark({ limits }: Suggestion): readonly string[] {
+  const tooLow = limits.filter(({ isTooLow }) => isTooLow);
+  const [first] = tooLow;
+  if (first === undefined) return [];
+  const { name, id } = first.stats;
+  return [
+    `No valid limit is high enough for ${counted(tooLow.length, 'bucket')}, such as ${name} of ${shownId(id)}: the highest one is suggested, and refuses too much in the log or on too many of its days.`,
+  ];
 }
 
 function shownId(id: string): string {

@@ -1,4 +1,5 @@
 import { calendarOf } from '../../domain/limits/calendar.ts';
+import { largestLimitOf } from '../../domain/limits/rows.ts';
 import type { BucketCharge } from '../../store/store.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
 import { Charger } from '../replay.ts';
@@ -7,7 +8,10 @@ import type { Demand } from './demand.ts';
 
 export type Suggestion = ReturnType<typeof suggestLimits>;
 
-/** The smallest limit found that refuses no more than the allowed share, in the log and on enough of its days. One point less refuses too much, or is no valid limit. */
+/**
+ * The smallest limit found that refuses no more than the allowed share, in the log and on enough of its days. One point less refuses too much,
+ * or is no valid limit. The highest valid limit, if that refuses too much.
+ */
 export type SuggestedLimit = Suggestion['limits'][number];
 
 interface Search {
@@ -17,6 +21,8 @@ interface Search {
   /** Expected to be enough. `refused` is undefined until the limit was tried. */
   enough: number;
   refused: number | undefined;
+  /** Whether even the highest valid limit refuses too much. */
+  isTooLow: boolean;
   /** The limit being tried, with its refusals so far. Undefined once the search has ended. */
   trial: number | undefined;
   refusedInTrial: number;
@@ -58,26 +64,29 @@ export function suggestLimits(demand: Demand, options: SearchOptions) {
     tryLimits(demand, searches);
     for (const search of searches) settle(search, options);
   }
-  const limits = searches.map(({ stats, enough, refused = 0, tally: { days } }) => ({
+  const limits = searches.map(({ stats, enough, refused = 0, isTooLow, tally: { days } }) => ({
     stats,
     limit: enough,
     refused,
+    isTooLow,
     /** Whole days of the log with requests of this bucket. */
     days,
-    /** With which a further day refuses no larger share either. 0 if nothing is known about further days. */
-    confidence: confidenceFrom(days, confidence),
+    /** With which a further day refuses no larger share either. 0 if nothing is known about further days, or the limit is too low. */
+    confidence: isTooLow ? 0 : confidenceFrom(days, confidence),
   }));
   /** `refused`: with all suggested limits together. `limits` has what each bucket alone would have refused. */
   return { limits, refused: refusedTogether(demand, limits) };
 }
 
 function startSearch(stats: BucketStats, least: number, mostRefused: number, logDays: LogDays): Search {
-  const estimate = Math.max(least, stats.windows.quantile(1 - mostRefused));
+  const most = largestLimitOf(stats.row);
+  const estimate = Math.min(most, Math.max(least, stats.windows.quantile(1 - mostRefused)));
   return {
     stats,
-    tooLow: least - 1,
-    enough: Math.max(estimate, stats.fullestWindow),
+    tooLow: Math.min(least, most) - 1,
+    enough: Math.min(most, Math.max(estimate, stats.fullestWindow)),
     refused: undefined,
+    isTooLow: false,
     trial: estimate,
     refusedInTrial: 0,
     logDays,
@@ -115,14 +124,19 @@ function settle(search: Search, { mostRefused, confidence }: SearchOptions): voi
   const { stats, trial, refusedInTrial, tally } = search;
   if (trial === undefined) return;
   tally.end();
-  const isKept = tally.kept >= daysToKeep(tally.days, confidence);
-  if (isKept && refusedInTrial <= stats.requests * mostRefused) {
-    search.enough = trial;
-    search.refused = refusedInTrial;
-  } else {
+  const isTooLow =
+    tally.kept < daysToKeep(tally.days, confidence) || refusedInTrial > stats.requests * mostRefused;
+  const most = largestLimitOf(stats.row);
+  if (isTooLow && trial < most) {
     search.tooLow = trial;
     // The counter keeps a few points for longer than the window, so even the fullest window may not be enough.
-    if (trial >= search.enough) search.enough = Math.ceil(trial * 1.05) + 1;
+    if (trial >= search.enough) search.enough = Math.min(most, Math.ceil(trial * 1.05) + 1);
+  } else {
+    search.enough = trial;
+    search.refused = refusedInTrial;
+    search.isTooLow = isTooLow;
+    // No lower limit is enough either.
+    if (isTooLow) search.tooLow = trial - 1;
   }
   search.refusedInTrial = 0;
   search.trial = nextTrial(search);
