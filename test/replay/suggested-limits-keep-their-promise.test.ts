@@ -180,6 +180,42 @@ organizations:
   expect(limits?.minute).toMatchObject({ limit: 1_000_000_000, untilMs: endMs });
 });
 
+it('where the base has a shadow limit, the suggestion has one, too, and refuses nothing', async () => {
+  const base = `
+limits:
+  minute: { per: account, points: 5, window: 1m, shadow: true }
+  hour: { per: account, points: 50, window: 1h }
+  day: { per: account, points: 500, window: 1d }
+plans: { trial: { hour: { limit: 9, shadow: true } } }
+accounts: { no: { account-read: { limit: 3, shadow: true } } }
+organizations: { org_1: { plan: trial } }
+`;
+  const files = await writeFiles({ log: logText(BURSTS), base });
+  const flags = ['--suggest', '50%', '--confidence', '0%', '--limits', files.base];
+  const { stdout } = await runReplayCommand(files.log, ...flags);
+  const suggested = parseLimits(stdout, 'suggested.yaml');
+  expect(suggested.accounts.get('no')?.limits).toEqual({
+    'account-read': { limit: 4, shadow: true },
+    minute: { limit: 4, shadow: true },
+    hour: { limit: 40, shadow: true },
+    day: { limit: 40, shadow: false },
+  });
+  expect(stdout).toMatch(/ minute: \{ limit: 4, shadow: true \} +# .*: would refuse 40 \(50 %\)$/m);
+  expect(stdout).toMatch(/ day: 40 +# .*: refuses 40 \(50 %\)$/m);
+  const { stdout: json } = await runReplayCommand(files.log, ...flags, '--json');
+  const { limits } = JSON.parse(json) as { limits: readonly { bucket: string; shadow?: boolean }[] };
+  expect(limits.filter(({ shadow }) => shadow).map(({ bucket }) => bucket)).toEqual([
+    'account-read',
+    'minute',
+    'hour',
+  ]);
+  // The limits of the Organization and of the day refuse.
+  const replayed = await writeFiles({ log: logText(BURSTS), limits: stdout });
+  const after = await runReplayCommand(replayed.log, '--limits', replayed.limits, '--json');
+  const { refused } = JSON.parse(json) as { refused: number };
+  expect(JSON.parse(after.stdout)).toMatchObject({ refused: { after: refused } });
+});
+
 it('only limits that a request of the log would change are marked as without one', async () => {
   const base = `
 limits:

@@ -1,7 +1,9 @@
 import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Limits } from '../../domain/limits/limits.ts';
+import type { Payer } from '../../domain/caller.ts';
+import { type Limits, limitInForce } from '../../domain/limits/limits.ts';
+import { plansOf } from '../../stages/buckets/plans.ts';
 import { costIn } from '../../store/store.ts';
 import type { LogEntry } from '../input/entry.ts';
 import type { BucketStats } from '../measure/bucket-stats.ts';
@@ -16,6 +18,7 @@ export class Demand {
   refusedInLog = 0;
   fromUs: number | undefined;
   toUs: number | undefined;
+  readonly #limits: Limits;
   readonly #book: PayerBook;
   readonly #numbers = new Map<BucketStats, number>();
   readonly #largestCosts: number[] = [];
@@ -23,6 +26,7 @@ export class Demand {
   #nowUs = Number.NEGATIVE_INFINITY;
 
   constructor(limits: Limits, retries: Retries) {
+    this.#limits = limits;
     this.#book = new PayerBook({ ...limits, rows: replayedRows(limits.rows) }, false);
     this.#retries = retries;
   }
@@ -44,7 +48,8 @@ export class Demand {
     this.fromUs ??= this.#nowUs;
     this.toUs = this.#nowUs;
     this.requests += 1;
-    const buckets = this.#book.payerOf(entry).buckets.map((stats) => this.#ask(stats, cost, reserved));
+    const { caller, buckets: asked } = this.#book.payerOf(entry);
+    const buckets = asked.map((stats) => this.#ask(stats, caller, cost, reserved));
     this.spool.write({ atUs: this.#nowUs, cost, reserved, buckets });
   }
 
@@ -52,16 +57,23 @@ export class Demand {
     for (const stats of this.buckets) stats.end();
   }
 
-  #ask(stats: BucketStats, cost: number, reserved: number): number {
+  #ask(stats: BucketStats, caller: Payer, cost: number, reserved: number): number {
     let number = this.#numbers.get(stats);
     if (number === undefined) {
       number = this.#numbers.size;
       this.#numbers.set(stats, number);
+      stats.shadowLimit = this.#shadowLimitOf(stats, caller);
     }
     stats.ask(cost, this.#nowUs);
     const most = Math.max(this.#largestCosts[number] ?? 0, costIn(stats.row, reserved));
     this.#largestCosts[number] = most;
     return number;
+  }
+
+  #shadowLimitOf({ row, id }: BucketStats, caller: Payer): number | undefined {
+    const nowMs = this.#nowUs / 1000;
+    const plan = plansOf(this.#limits, caller, nowMs).ofScope(row.scope);
+    return limitInForce(this.#limits, row, id, plan, nowMs).shadowLimit;
   }
 }
 

@@ -23,6 +23,8 @@ function limitJson({ stats, limit, refused, days, confidence }: SuggestedLimit) 
     id: stats.id,
     bucket: stats.name,
     limit,
+    /** Present if the base has a shadow limit: the suggested one refuses nothing, either. */
+    ...(stats.shadowLimit !== undefined && { shadow: true }),
     counts: row.counts,
     windowSeconds: row.windowSeconds,
     ...(row.period && { period: shownRule(row.period) }),

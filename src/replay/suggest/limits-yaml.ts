@@ -97,7 +97,8 @@ function overrideLines(
     const { name: bucket } = row;
     const one = suggested.get(bucket);
     if (one !== undefined) {
-      const limit = limitText({ limit: one.limit, shadow: false }, endMs);
+      const shadow = one.stats.shadowLimit !== undefined;
+      const limit = limitText({ limit: one.limit, shadow }, endMs);
       return [line(`    ${bucket}: ${limit}`, suggestedComment(one, mostRefused))];
     }
     const given = base?.limits[bucket];
@@ -140,7 +141,8 @@ function keptText(row: LimitRow, given: GivenLimit, endMs: number | undefined): 
 
 function suggestedComment({ stats, refused, days, confidence }: SuggestedLimit, mostRefused: number): string {
   const { requests, fullestWindow, windows } = stats;
-  const refusedText = `refuses ${shownCount(refused)} (${shownShare(refused / requests)})`;
+  const refuses = stats.shadowLimit === undefined ? 'refuses' : 'would refuse';
+  const refusedText = `${refuses} ${shownCount(refused)} (${shownShare(refused / requests)})`;
   const p999 = shownCount(windows.quantile(0.999));
   const inLog = `${counted(requests, 'request')}, fullest window ${shownCount(fullestWindow)}, p99.9 ${p999}: ${refusedText}`;
   if (confidence === 0) return inLog;

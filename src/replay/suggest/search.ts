@@ -155,7 +155,9 @@ function refusedTogether(
   let nowUs = 0;
   let refused = 0;
   const charger = new Charger(() => nowUs);
-  const charges = limits.map(({ stats, limit }, number) => bucketOf(stats, number, limit));
+  const charges = limits.map(({ stats, limit }, number) => {
+    return { ...bucketOf(stats, number, limit), shadow: stats.shadowLimit !== undefined };
+  });
   demand.spool.forEach(({ atUs, cost, reserved, buckets: numbers }) => {
     nowUs = atUs;
     const buckets = numbers.flatMap((number) => charges[number] ?? []);
