@@ -211,5 +211,5 @@ function overridesNote({ replay, plans }: Circumstances): string | undefined {
 
 function neverFitsNote({ neverFits }: Replay): string | undefined {
   if (neverFits === 0) return undefined;
-  return `${shownCount(neverFits)} of the refusals are of requests whose cost is above the bucket's limit. The gateway does not load such limits.`;
+  return `${shownCount(neverFits)} of the refusals are of requests that need room for more than the bucket's limit. The gateway does not load a limit below the cost of an operation.`;
 }

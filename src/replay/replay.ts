@@ -2,7 +2,6 @@
  * Charges the requests of a log again, with other limits. It counts as the gateway does: with its bucket plans and its
  * memory store, and the time of the log as the clock.
  */
-
 import type { Payer } from '../domain/caller.ts';
 import { US_PER_SECOND } from '../domain/clock.ts';
 import type { Limits } from '../domain/limits/limits.ts';

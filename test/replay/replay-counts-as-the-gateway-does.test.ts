@@ -6,7 +6,8 @@ import { weirLog } from '../../src/replay/input/weir-log.ts';
 import { Replay } from '../../src/replay/replay.ts';
 import { Buckets } from '../../src/stages/buckets/buckets.ts';
 import { charge } from '../../src/stages/charge.ts';
-import type { Charged, Operation } from '../../src/stages/request-context.ts';
+import type { Charged, Operation, RequestContext } from '../../src/stages/request-context.ts';
+import { settle } from '../../src/stages/settle.ts';
 import { MemoryStore } from '../../src/store/memory-store.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { generatedCases } from '../fixtures/generated-cases.ts';
@@ -27,6 +28,7 @@ const arbitraryRequest = fc.record({
   kind: fc.constantFrom('read' as const, 'write' as const),
   cost: fc.integer({ min: 1, max: 3 }),
   access: fc.constantFrom('caller' as const, 'person' as const, 'public' as const),
+  settled: fc.option(fc.integer({ min: 0, max: 5 }), { nil: undefined, freq: 2 }),
 });
 
 it('on the same clock, a replay refuses exactly the requests that the gateway refused', async () => {
@@ -38,15 +40,14 @@ it('on the same clock, a replay refuses exactly the requests that the gateway re
       const buckets = new Buckets('live', LIMITS, () => nowUs / 1000);
       const replay = new Replay(LIMITS, 'none', false);
       const readLine = weirLog();
-      for (const { waitUs, account, ...operation } of requests) {
+      for (const { waitUs, account, settled, ...operation } of requests) {
         nowUs += waitUs;
         const organization = account === 'acct_3' ? undefined : 'org_1';
         const payer = payerOf(account, organization, operation);
-        const charged = (await charge(requestWith({}), payer, operationOf(operation), {
-          store,
-          buckets,
-        })) as Charged;
-        const entry = readLine(lineOf(nowUs, account, organization, operation, charged));
+        const request = requestWith({});
+        const charged = await chargedAs(request, payer, operation, { store, buckets }, settled);
+        const line = lineOf(nowUs, account, organization, operation, charged, request.settledCost);
+        const entry = readLine(line);
         if (typeof entry === 'string' || 'problem' in entry) throw new Error('the line is not an entry');
         replay.take(entry);
       }
@@ -58,6 +59,19 @@ it('on the same clock, a replay refuses exactly the requests that the gateway re
     { numRuns: generatedCases(60) },
   );
 });
+
+/** Charges a request, and settles it at once if it has a settled cost. */
+async function chargedAs(
+  request: RequestContext,
+  payer: Payer,
+  operation: Priced,
+  dependencies: { readonly store: MemoryStore; readonly buckets: Buckets },
+  settled: number | undefined,
+): Promise<Charged> {
+  const charged = await charge(request, payer, operationOf(operation), dependencies);
+  if (settled !== undefined) settle(request, dependencies.store, settled);
+  return charged as Charged;
+}
 
 function callerOf(account: string, organization: string | undefined): Caller {
   return {
@@ -86,9 +100,11 @@ function lineOf(
   organization: string | undefined,
   { kind, cost, access }: Priced,
   charged: Charged,
+  settled: number | undefined,
 ): string {
   const bucket = charged.outcome === 'denied' ? charged.bucket : undefined;
-  const common = { kind, cost, chargedAtUs: nowUs, outcome: charged.outcome, bucket };
+  const { outcome } = charged;
+  const common = { kind, cost, settled, chargedAtUs: nowUs, outcome, bucket, upstreamStatus: 200 };
   if (access === 'public') {
     const payer = { account: undefined, principal: undefined, public: true, address: account };
     return logLine({ atMs: 0, more: { ...common, ...payer } });

@@ -135,7 +135,7 @@ function settle(search: Search, { mostRefused, confidence }: SearchOptions): voi
     search.enough = trial;
     search.refused = refusedInTrial;
     search.isTooLow = isTooLow;
-    // No lower limit is enough either.
+    // No valid limit is higher, so the search ends.
     if (isTooLow) search.tooLow = trial - 1;
   }
   search.refusedInTrial = 0;
