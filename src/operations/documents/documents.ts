@@ -57,13 +57,20 @@ export class Documents {
 
   /** Resolves the `$ref`s of a node. Returns the node itself if it has none, and a Problem if one cannot be resolved. */
   follow(node: Node): Node | Problem {
-    let current = node;
-    for (let count = 0; count < MAX_REFS; count++) {
+    const chain = this.chain(node);
+    return 'message' in chain ? chain : (chain.at(-1) ?? node);
+  }
+
+  /** A node and every node that its `$ref`s lead to, in order. A Problem if one cannot be resolved. */
+  chain(node: Node): readonly Node[] | Problem {
+    const chain = [node];
+    for (const current of chain) {
       const ref = isMapping(current.value) ? current.value.$ref : undefined;
-      if (typeof ref !== 'string') return current;
+      if (typeof ref !== 'string') return chain;
       const next = this.#target(current, ref);
       if ('message' in next) return next;
-      current = next;
+      if (chain.length === MAX_REFS) break;
+      chain.push(next);
     }
     return problemAt(node, 'its $refs are circular');
   }

@@ -20,8 +20,31 @@ const OTHERS = new Set([...ADDITIONAL, '$ref', 'summary', 'description', 'server
 /**
  * The operations of a path by their methods. What is not read becomes a warning: members that a path does not have, and methods that the
  * gateway does not serve, except `options` and `trace`, which have fields of their own and no price.
+ *
+ * @param layers the path, and what its `$ref` leads to. An operation of an earlier one replaces one with the same method
  */
-export function* operationsOf(item: Node, warnings: Problem[]): Generator<readonly [string, Node]> {
+export function* operationsOf(
+  layers: readonly Node[],
+  warnings: Problem[],
+): Generator<readonly [string, Node]> {
+  const earlier = new Map<string, Node>();
+  for (const layer of layers) {
+    const found = [...operationsIn(layer, warnings)];
+    for (const [method, node] of found) {
+      const own = earlier.get(method);
+      if (own === undefined) yield [method, node];
+      else warnings.push(problemAt(own, ...TWICE));
+    }
+    for (const [method, node] of found) earlier.set(method, node);
+  }
+}
+
+const TWICE = [
+  'is read instead of the operation that the $ref of its path leads to',
+  'OpenAPI leaves open which of the two applies: keep one of them',
+] as const;
+
+function* operationsIn(item: Node, warnings: Problem[]): Generator<readonly [string, Node]> {
   warnings.push(...unreadMembers(item));
   for (const method of Object.keys(KINDS_BY_METHOD)) {
     const node = child(item, method.toLowerCase());

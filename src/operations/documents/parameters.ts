@@ -16,15 +16,18 @@ export interface Parameter {
   readonly isJson: boolean;
 }
 
-/** The parameters of an operation and of its path. Parameters of the operation take precedence (OpenAPI 3.1, 4.8.9). */
+/**
+ * The parameters of an operation and of its path (OpenAPI 3.1, 4.8.9).
+ *
+ * @param owners the path and the operation. Parameters of later ones take precedence
+ */
 export function readParameters(
   documents: Documents,
-  pathItem: Node,
-  operation: Node,
+  owners: readonly Node[],
   problems: Problem[],
 ): readonly Parameter[] {
   const parameters = new Map<string, Parameter>();
-  for (const owner of [pathItem, operation]) {
+  for (const owner of owners) {
     const list = child(owner, 'parameters');
     if (!Array.isArray(list.value)) {
       if (list.value !== undefined && list.value !== null) problems.push(problemAt(list, 'must be a list'));

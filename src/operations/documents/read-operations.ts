@@ -25,7 +25,8 @@ interface Scan extends RuleMaker {
 
 /** A path, with the values that its operations inherit. */
 interface PathItem {
-  readonly node: Node;
+  /** The path's own members, then what its `$ref` leads to. Earlier ones take precedence. */
+  readonly layers: readonly Node[];
   readonly path: string;
   readonly basePaths: readonly string[];
   readonly extension: Extension;
@@ -73,7 +74,7 @@ export async function readOperations(
   let paths = 0;
   let size = 0;
   for (const item of pathItems(reading)) {
-    for (const [method, node] of operationsOf(item.node, warnings)) {
+    for (const [method, node] of operationsOf(item.layers, warnings)) {
       size += sizeOf(item, node);
       if (size > MAX_SIZE) return { operations: [], problems: [problemAt(root, TOO_LARGE)], warnings: [] };
       operations.push(...readOperation(reading, item, method, node));
@@ -85,8 +86,8 @@ export async function readOperations(
 }
 
 /** An operation and its parameters, for each base path of the path. */
-function sizeOf({ node, basePaths }: PathItem, operation: Node): number {
-  const lists = [node, operation].map((owner) => child(owner, 'parameters').value);
+function sizeOf({ layers, basePaths }: PathItem, operation: Node): number {
+  const lists = [...layers, operation].map((owner) => child(owner, 'parameters').value);
   const parameters = lists.reduce<number>((sum, list) => sum + (Array.isArray(list) ? list.length : 0), 1);
   return parameters * basePaths.length;
 }
@@ -128,12 +129,14 @@ function* pathItems(reading: Scan): Generator<PathItem> {
   const basePaths = readBasePaths(root, problems) ?? [''];
   for (const path of Object.keys(paths.value as object)) {
     if (path.startsWith('x-')) continue;
-    const node = documents.follow(child(paths, path));
-    if ('message' in node) problems.push(node);
-    else if (!path.startsWith('/')) problems.push(problemAt(node, 'a path begins with a slash'));
+    const at = child(paths, path);
+    const layers = documents.chain(at);
+    if ('message' in layers) problems.push(layers);
+    else if (!path.startsWith('/')) problems.push(problemAt(at, 'a path begins with a slash'));
     else {
-      const extension = extensionOf(reading, node, above);
-      yield { node, path, basePaths: readBasePaths(node, problems) ?? basePaths, extension };
+      const extension = extensionOf(reading, layers.at(-1) ?? at, above);
+      const servers = layers.map((layer) => readBasePaths(layer, problems)).find((one) => one !== undefined);
+      yield { layers, path, basePaths: servers ?? basePaths, extension };
     }
   }
 }
@@ -198,7 +201,7 @@ function describe(
   const body = child(node, 'requestBody');
   if (validation !== 'body') dangling.search(body);
   return {
-    parameters: readParameters(documents, item.node, node, problems),
+    parameters: readParameters(documents, [...item.layers.toReversed(), node], problems),
     requestBody: validation === 'body' && body.value !== undefined ? body : undefined,
     undeclaredQuery: validation === undefined ? settings.undeclaredQuery : 'reject-all',
   };

@@ -120,6 +120,36 @@ describe('a price list read from OpenAPI', () => {
     ]);
   });
 
+  test('members of a path beside its $ref count, and take precedence', async () => {
+    const own = [
+      '/a/{id}:',
+      "  $ref: '#/components/pathItems/thing'",
+      '  servers: [{ url: /own }]',
+      '  parameters: [{ name: z, in: query, schema: { type: integer } }]',
+      '  post: { x-weir: { cost: 4 } }',
+      '  put: {}',
+    ];
+    const parameters =
+      '[{ name: z, in: query, schema: { type: boolean } }, { name: y, in: query, schema: { type: boolean } }]';
+    const thing = `{ x-weir: { cost: 3, validate: parameters }, servers: [{ url: /other }], parameters: ${parameters}, get: {}, put: { x-weir: { cost: 9 } } }`;
+    const head = `components: { pathItems: { thing: ${thing} } }\n`;
+    await folder.write('openapi.yaml', openapi(own.join('\n'), '3.1.0', head));
+    const files = folder.files();
+    const operations = await files.load();
+    expect(operations.map(({ id, cost }) => [id, cost])).toEqual([
+      ['POST /own/a/{id}', 4],
+      ['PUT /own/a/{id}', 3],
+      ['GET /own/a/{id}', 3],
+    ]);
+    const query = operations.find(({ method }) => method === 'GET')?.rules?.query;
+    expect(query?.byName.get('z')?.check(1)).toBeUndefined();
+    expect(query?.byName.get('y')?.check(1)).toBeDefined();
+    expect(query?.isOpen).toBe(false);
+    expect(files.warnings.map(({ path, message }) => `${path} ${message}`)).toContain(
+      'paths["/a/{id}"].put is read instead of the operation that the $ref of its path leads to',
+    );
+  });
+
   test('an operation merged by YAML has the same cost as a literal one', async () => {
     await folder.write(
       'openapi.yaml',
