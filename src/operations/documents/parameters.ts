@@ -52,6 +52,11 @@ function readParameter(documents: Documents, at: Node, problems: Problem[]): Par
     problems.push(problemAt(node, 'a parameter needs a name and an in'));
     return undefined;
   }
+  const value = schemaOf(documents, node);
+  if ('message' in value) {
+    problems.push(value);
+    return undefined;
+  }
   return {
     node,
     name,
@@ -59,18 +64,24 @@ function readParameter(documents: Documents, at: Node, problems: Problem[]): Par
     isRequired: required === true,
     style: typeof style === 'string' ? style : undefined,
     explodes: typeof explode === 'boolean' ? explode : undefined,
-    ...schemaOf(node),
+    ...value,
   };
 }
 
 /** A parameter has either a `schema`, or a `content` with one media type (OpenAPI 3.1, 4.8.12). */
-function schemaOf(node: Node) {
+function schemaOf(documents: Documents, node: Node) {
   const content = child(node, 'content');
   if (!isMapping(content.value)) return { schema: child(node, 'schema'), isJson: false };
   const mediaType = Object.keys(content.value)[0] ?? '';
-  const schema = child(child(content, mediaType), 'schema');
+  const declared = documents.follow(child(content, mediaType));
+  if ('message' in declared) return declared;
   // The value is one text: `style` and `explode` do not apply.
-  return { schema, isJson: isJsonMediaType(mediaType), style: undefined, explodes: false };
+  return {
+    schema: child(declared, 'schema'),
+    isJson: isJsonMediaType(mediaType),
+    style: undefined,
+    explodes: false,
+  };
 }
 
 /** The ranges of media types that may be JSON. */

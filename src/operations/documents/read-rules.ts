@@ -1,12 +1,12 @@
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { RequestRules } from '../listed-operation.ts';
-import { type BodyRules, typeOf } from '../validation/body.ts';
-import type { Check, Shape } from '../validation/parameter-value.ts';
+import type { Shape } from '../validation/parameter-value.ts';
 import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
 import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
-import { child, type Node, problemAt } from './documents.ts';
-import { isJsonMediaType, type Parameter } from './parameters.ts';
-import { compiledCheck, isFlat, leftUnread, type RuleMaker, valueRule } from './rule-maker.ts';
+import { child, type Node } from './documents.ts';
+import type { Parameter } from './parameters.ts';
+import { readBodyRules } from './read-body.ts';
+import { isFlat, leftUnread, type RuleMaker, valueRule } from './rule-maker.ts';
 import {
   decodedLiteral,
   escapeExpression,
@@ -97,41 +97,6 @@ function headerRules(maker: RuleMaker, parameter: Parameter): readonly HeaderRul
   if (IGNORED_HEADERS.has(lowerName)) return [];
   const rule = textRule(maker, parameter);
   return rule === undefined ? [] : [{ ...rule, lowerName, isRequired }];
-}
-
-/** OpenAPI 3.2 section 4.15.2: the schema of each item of a stream. */
-const ITEMS = ['is not validated', 'bodies of this media type are streamed'] as const;
-
-function readBodyRules(maker: RuleMaker, at: Node): BodyRules | undefined {
-  const node = maker.documents.follow(at);
-  if ('message' in node) {
-    maker.problems.push(node);
-    return undefined;
-  }
-  const content = child(node, 'content');
-  if (!isMapping(content.value)) return undefined;
-  const byMediaType = new Map(
-    Object.keys(content.value).map((mediaType) => {
-      const declared = child(content, mediaType);
-      const items = child(declared, 'itemSchema');
-      if (items.value !== undefined) maker.warnings.push(problemAt(items, ...ITEMS));
-      const schema = child(declared, 'schema');
-      return [typeOf(mediaType), jsonRule(maker, mediaType, schema)];
-    }),
-  );
-  const isRequired = isMapping(node.value) && node.value.required === true;
-  return { isRequired, byMediaType, maxBytes: maker.maxBodyBytes };
-}
-
-function jsonRule(
-  maker: RuleMaker,
-  mediaType: string,
-  schema: Node,
-): { check: Check; checkAll: Check } | undefined {
-  if (!isJsonMediaType(mediaType)) return undefined;
-  const check = compiledCheck(maker, schema);
-  const checkAll = check && compiledCheck(maker, schema, 'all');
-  return checkAll && { check, checkAll };
 }
 
 /** Default schemas of the list parameters (contract section 4.1). Constraints in the document take precedence. */

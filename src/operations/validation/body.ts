@@ -6,13 +6,17 @@ import { addIssues, type Check, TOO_COMPLEX } from './parameter-value.ts';
 /** The rules for a request body. */
 export interface BodyRules {
   readonly isRequired: boolean;
-  /** By media type in lower case, including ranges such as `application/*`. Undefined for those that are never JSON. */
+  /**
+   * By media type in lower case, including ranges such as `application/*` and `application/*+json`, and types with parameters such as
+   * `application/json;v=1`. Undefined for types that are never JSON.
+   */
   readonly byMediaType: ReadonlyMap<string, JsonRule | undefined>;
   /** Maximum size of a body that is validated. */
   readonly maxBytes: number;
 }
 
-interface JsonRule {
+/** The rule for a JSON body of one media type. */
+export interface JsonRule {
   /** Reports the first issue. */
   readonly check: Check;
   /** Reports all issues. Used only for small bodies, because collecting many issues takes long. */
@@ -33,15 +37,16 @@ export function planBody(rules: BodyRules, given: Fields, errors: FieldErrors): 
     errors.add('body', 'is missing');
     return { kind: 'refused' };
   }
-  const mediaType = typeOf(given.field('content-type') ?? '');
-  const declared = mediaTypesFor(mediaType).find((range) => rules.byMediaType.has(range));
+  const contentType = given.field('content-type') ?? '';
+  const mediaType = typeOf(contentType);
+  const declared = mediaTypesFor(contentType, mediaType).find((range) => rules.byMediaType.has(range));
   if (declared === undefined) {
     errors.add('Content-Type', `must be ${[...rules.byMediaType.keys()].join(' or ')}`);
     return { kind: 'refused' };
   }
   const rule = ruleFor(rules, declared, mediaType);
   if (rule === undefined) return { kind: 'stream' };
-  if (!isUtf8(given.field('content-type') ?? '')) {
+  if (!isUtf8(contentType)) {
     errors.add('Content-Type', 'must not name a charset other than UTF-8');
     return { kind: 'refused' };
   }
@@ -96,12 +101,22 @@ export function typeOf(contentType: string): string {
   return (contentType.split(';', 1)[0] ?? '').trim().toLowerCase();
 }
 
+/** The media type of a `Content-Type` with its parameters in one form, without a charset, which every type may have. */
+export function exactTypeOf(contentType: string): string {
+  const [, ...parameters] = contentType.toLowerCase().split(';');
+  const plain = parameters.map((parameter) => parameter.replaceAll(/["\s]/g, ''));
+  const own = plain.filter((parameter) => parameter !== '' && !parameter.startsWith('charset='));
+  return [typeOf(contentType), ...own.sort()].join(';');
+}
+
 /** Whether a media type in lower case is JSON: its subtype is `json` or has the suffix `+json` (RFC 6839 section 3.1). */
 export function isJson(mediaType: string): boolean {
   return mediaType.endsWith('/json') || (mediaType.endsWith('+json') && mediaType.includes('/'));
 }
 
 /** The keys under which a document may declare a media type, most specific first. */
-function mediaTypesFor(mediaType: string): readonly string[] {
-  return [mediaType, `${mediaType.split('/', 1)[0]}/*`, '*/*'];
+function mediaTypesFor(contentType: string, mediaType: string): readonly string[] {
+  const range = `${mediaType.split('/', 1)[0]}/*`;
+  const suffix = /\+[^+]*$/.exec(mediaType)?.[0] ?? '';
+  return [exactTypeOf(contentType), mediaType, range + suffix, range, '*/*'];
 }

@@ -76,6 +76,16 @@ it('with $self, a reference to another host is a problem', async () => {
   await expect(folder.load()).rejects.toThrow(/is not a local file/);
 });
 
+it('a media type of a parameter may be a $ref', async () => {
+  const head = 'components: { mediaTypes: { M: { schema: { type: object, required: [a] } } } }\n';
+  const content = "{ application/json: { $ref: '#/components/mediaTypes/M' } }";
+  const parameters = `[{ name: q, in: query, content: ${content} }]`;
+  await folder.write('openapi.yaml', openapi(`/a: { get: { parameters: ${parameters} } }`, '3.2.0', head));
+  const [operation] = await folder.load();
+  const rule = operation?.rules?.query.byName.get('q');
+  expect([rule?.check({ a: 1 }), rule?.check({})]).toMatchObject([undefined, [{ path: ['a'] }]]);
+});
+
 it('itemSchema is said to be not validated', async () => {
   const content = '{ application/jsonl: { itemSchema: { type: object } } }';
   const post = `{ x-weir: { validate: body }, requestBody: { content: ${content} } }`;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { FieldErrors } from '../../../../src/domain/field-errors.ts';
-import { planBody } from '../../../../src/operations/validation/body.ts';
+import { checkBody, planBody } from '../../../../src/operations/validation/body.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../../fixtures/api-files.ts';
 
 let folder: ApiFolder;
@@ -41,6 +41,62 @@ test('under a range of all types, JSON is read, and other types are streamed', a
 
 test('a body without a type is read where the range may be JSON', async () => {
   expect(await plansFor('*/*', [''])).toEqual(['read']);
+});
+
+test('a range of types with a suffix is read where the suffix is JSON', async () => {
+  const sent = ['application/merge-patch+json', 'application/a+b+json; charset=utf-8', 'application/json'];
+  expect(await plansFor('application/*+json', sent)).toEqual(['read', 'read', 'refused']);
+  expect(await plansFor('application/*+xml', ['application/atom+xml'])).toEqual(['stream']);
+});
+
+/** Whether each body is valid, by its type. */
+async function verdictsFor(
+  content: string,
+  sent: readonly (readonly [type: string, body: string])[],
+  head = '',
+) {
+  const post = `{ x-weir: { validate: body }, requestBody: { content: ${content} } }`;
+  await folder.write('openapi.yaml', openapi(`/things: { post: ${post} }`, '3.2.0', head));
+  const rules = (await folder.load())[0]?.rules?.body;
+  if (rules === undefined) throw new Error('no rules for the body');
+  return sent.map(([type, body]) => {
+    const fields = new Map([
+      ['content-length', '5'],
+      ['content-type', type],
+    ]);
+    const errors = new FieldErrors();
+    const plan = planBody(rules, { field: (name) => fields.get(name) }, errors);
+    if (plan.kind === 'read') checkBody(plan.rule, Buffer.from(body), errors);
+    return errors.isEmpty;
+  });
+}
+
+test('of types that differ in parameters, the exact one applies, and another one accepts what any accepts', async () => {
+  const [a, b] = ['a', 'b'].map((name) => `{ schema: { required: [${name}] } }`);
+  const content = `{ "application/json; v=1.0": ${a}, "application/json; v=2.0": ${b}, text/json: ${a}, "text/json;v=2": ${b} }`;
+  const bodies = ['{"a":1}', '{"b":1}', '{}'];
+  const judged = (type: string) =>
+    verdictsFor(
+      content,
+      bodies.map((body) => [type, body]),
+    );
+  expect(await judged('application/json; charset=utf-8; V="1.0"')).toEqual([true, false, false]);
+  expect(await judged('application/json;v=2.0')).toEqual([false, true, false]);
+  for (const type of ['application/json', 'application/json; v=3.0'])
+    expect(await judged(type)).toEqual([true, true, false]);
+  expect(await judged('text/json')).toEqual([true, false, false]);
+  expect(await judged('text/json; v=3')).toEqual([true, false, false]);
+});
+
+test('a $ref of a media type is followed', async () => {
+  const head = 'components: { mediaTypes: { M: { schema: { required: [a] } } } }\n';
+  const content = "{ application/json: { $ref: '#/components/mediaTypes/M' } }";
+  const sent = [
+    ['application/json', '{"a":1}'],
+    ['application/json', '{}'],
+  ] as const;
+  expect(await verdictsFor(content, sent, head)).toEqual([true, false]);
+  await expect(verdictsFor(content, sent)).rejects.toThrow('cannot be resolved');
 });
 
 test('a declared type of JSON is read, with parameters and in any letter case', async () => {
