@@ -1,10 +1,11 @@
-/** Sets of UTF-16 code units. Without the flag `u`, one character of a pattern matches one code unit. */
+/** Sets of UTF-16 code units. Without the flag `u`, one character of a pattern matches one code unit; with it, one code point. */
 import type { AST } from '@eslint-community/regexpp';
 
 /** Sorted ranges of code units, inclusive at both ends. They neither overlap nor touch. */
 export type CodeUnits = readonly (readonly [first: number, last: number])[];
 
-const LAST = 0xffff;
+const LAST_UNIT = 0xffff;
+const LAST_POINT = 0x10ffff;
 
 const DIGITS: CodeUnits = [[0x30, 0x39]];
 const WORD: CodeUnits = union([
@@ -32,36 +33,40 @@ const SPACE: CodeUnits = union([
   [0xfeff, 0xfeff],
 ]);
 
-/** The set of code units that a part of a pattern matches; undefined if the part is not a single character. */
-export function codeUnitsOf(node: AST.Node): CodeUnits | undefined {
+/**
+ * The set of code units, or of code points, that a part of a pattern matches. Undefined if the part is not a single character, or has a
+ * property such as `\p{L}`.
+ */
+export function codeUnitsOf(node: AST.Node, isUnicode: boolean): CodeUnits | undefined {
+  const last = isUnicode ? LAST_POINT : LAST_UNIT;
   switch (node.type) {
     case 'Character':
       return [[node.value, node.value]];
     case 'CharacterClassRange':
       return [[node.min.value, node.max.value]];
     case 'CharacterSet':
-      return setOf(node);
+      return setOf(node, last);
     case 'CharacterClass': {
-      const elements = node.elements.map(codeUnitsOf);
+      const elements = node.elements.map((element) => codeUnitsOf(element, isUnicode));
       if (elements.includes(undefined)) return undefined;
       const all = union(elements.flatMap((units) => units ?? []));
-      return node.negate ? complement(all) : all;
+      return node.negate ? complement(all, last) : all;
     }
     default:
       return undefined;
   }
 }
 
-function setOf(node: AST.CharacterSet): CodeUnits | undefined {
+function setOf(node: AST.CharacterSet, last: number): CodeUnits | undefined {
   switch (node.kind) {
     case 'any':
-      return complement(LINE_ENDS);
+      return complement(LINE_ENDS, last);
     case 'digit':
-      return node.negate ? complement(DIGITS) : DIGITS;
+      return node.negate ? complement(DIGITS, last) : DIGITS;
     case 'space':
-      return node.negate ? complement(SPACE) : SPACE;
+      return node.negate ? complement(SPACE, last) : SPACE;
     case 'word':
-      return node.negate ? complement(WORD) : WORD;
+      return node.negate ? complement(WORD, last) : WORD;
     default:
       return undefined;
   }
@@ -77,13 +82,13 @@ function union(ranges: CodeUnits): CodeUnits {
   return merged;
 }
 
-function complement(ranges: CodeUnits): CodeUnits {
+function complement(ranges: CodeUnits, end: number): CodeUnits {
   const others: [number, number][] = [];
   let next = 0;
   for (const [first, last] of ranges) {
     if (first > next) others.push([next, first - 1]);
     next = last + 1;
   }
-  if (next <= LAST) others.push([next, LAST]);
+  if (next <= end) others.push([next, end]);
   return others;
 }

@@ -1,6 +1,5 @@
 import { type AST, RegExpParser } from '@eslint-community/regexpp';
 import { RE2JS } from 're2js';
-import { codeUnitsOf } from './code-units.ts';
 import type { Meter } from './meter.ts';
 import { sequenceToRe2, toCodePoints, toRe2, UnsupportedByRe2 } from './re2-syntax.ts';
 
@@ -22,12 +21,13 @@ interface Pattern {
 }
 
 /**
- * Compiles a JSON Schema pattern (ECMA-262 without the flag `u`) so that it runs in linear time: with Node's engine if the
- * pattern cannot backtrack, otherwise with RE2. Throws PatternError if neither is possible.
+ * Compiles a JSON Schema pattern so that it runs in linear time: with Node's engine if the pattern cannot backtrack, otherwise with RE2.
+ * Throws PatternError if neither is possible. Most patterns are not written for the flag `u` of ECMA-262, so it applies only where it is
+ * needed.
  */
 export function compilePattern(source: string, meter: Meter): Pattern {
   try {
-    return { test: tester(parse(source), source, meter), toString: () => source };
+    return { test: tester(parse(source), meter), toString: () => source };
   } catch (error) {
     throw new PatternError(source, error instanceof Error ? error.message : String(error));
   }
@@ -35,47 +35,81 @@ export function compilePattern(source: string, meter: Meter): Pattern {
 
 type Test = (text: string) => boolean;
 
-/** Parses by the rules of Annex B, like `new RegExp(source)`. */
-function parse(source: string): AST.Pattern {
-  return new RegExpParser().parsePattern(source, 0, source.length, { unicode: false });
+/** A pattern, and whether it has the flag `u`. */
+interface Parsed {
+  readonly source: string;
+  readonly isUnicode: boolean;
+  readonly alternatives: readonly AST.Alternative[];
 }
 
-function tester({ alternatives }: AST.Pattern, source: string, meter: Meter): Test {
+/** Reads a property such as `\p{L}`, and `\u{e9}`, with the flag `u`: without it, they are a letter and a text in braces. */
+function parse(source: string): Parsed {
+  if (/\\(?:[pP]\{|u\{)/.test(source.replaceAll('\\\\', ''))) {
+    try {
+      return parseWith(true, forUnicode(source));
+    } catch {
+      // Other languages have further properties. Their patterns keep the meaning of Annex B.
+    }
+  }
+  return parseWith(false, source);
+}
+
+function parseWith(isUnicode: boolean, source: string): Parsed {
+  const { alternatives } = new RegExpParser().parsePattern(source, 0, source.length, { unicode: isUnicode });
+  return { source, isUnicode, alternatives };
+}
+
+/** Rewrites what is an error with the flag `u`: an escape that needs none, and a dash behind a set, as in `[\w-.]`. */
+function forUnicode(source: string): string {
+  return source.replaceAll(/\\([pP]\{[\w=]+\}|[\s\S])(-?)/g, (_, escaped: string, dash: string) => {
+    const isSet = /^[pPdDsSwW]/.test(escaped);
+    const one = /^[!"#%&',:;<=>@_`~ -]$/.test(escaped) ? codeOf(escaped) : `\\${escaped}`;
+    return one + (isSet && dash !== '' ? codeOf(dash) : dash);
+  });
+}
+
+function codeOf(character: string): string {
+  return `\\x${character.charCodeAt(0).toString(16)}`;
+}
+
+function tester(parsed: Parsed, meter: Meter): Test {
+  const { alternatives, source, isUnicode } = parsed;
   const [only] = alternatives;
   if (only === undefined) throw new UnsupportedByRe2('it is empty');
-  if (alternatives.length > 1) return re2(toRe2(alternatives), meter);
-  if (cannotBacktrack(only.elements)) return native(source);
-  return withLookaheads(only.elements, meter);
+  if (alternatives.length > 1) return re2(toRe2(alternatives, isUnicode), isUnicode, meter);
+  if (cannotBacktrack(only.elements)) return native(source, isUnicode);
+  return withLookaheads(only.elements, isUnicode, meter);
 }
 
-function native(source: string): Test {
-  const expression = new RegExp(source);
+function native(source: string, isUnicode: boolean): Test {
+  const expression = new RegExp(source, isUnicode ? 'u' : '');
   return (text) => expression.test(text);
 }
 
-function re2(translated: string, meter: Meter): Test {
+function re2(translated: string, isUnicode: boolean, meter: Meter): Test {
   const compiled = RE2JS.compile(translated, RE2JS.LOOKBEHINDS);
   const size = compiled.programSize();
-  return (text) => meter.scan(size, text.length, () => compiled.test(toCodePoints(text)));
+  return (text) => meter.scan(size, text.length, () => compiled.test(isUnicode ? text : toCodePoints(text)));
 }
 
 /**
  * `^(?=a)(?!b)c` matches if `^c` and `^a` match and `^b` does not, so lookaheads at the start of the text are compiled as
  * separate expressions. RE2 does not support any others.
  */
-function withLookaheads(elements: readonly AST.Element[], meter: Meter): Test {
+function withLookaheads(elements: readonly AST.Element[], isUnicode: boolean, meter: Meter): Test {
   const lookaheads: AST.LookaheadAssertion[] = [];
   const [start, ...behind] = elements;
-  if (start === undefined || !isStart(start)) return re2(sequenceToRe2(elements), meter);
+  if (start === undefined || !isStart(start))
+    return re2(sequenceToRe2(elements, isUnicode), isUnicode, meter);
   for (const element of behind) {
     if (element.type !== 'Assertion' || element.kind !== 'lookahead') break;
     lookaheads.push(element);
   }
   const conditions = lookaheads.map(({ alternatives, negate }) => {
-    const test = re2(`\\A(?:${toRe2(alternatives)})`, meter);
+    const test = re2(`\\A(?:${toRe2(alternatives, isUnicode)})`, isUnicode, meter);
     return (text: string) => test(text) !== negate;
   });
-  const rest = re2(`\\A${sequenceToRe2(behind.slice(lookaheads.length))}`, meter);
+  const rest = re2(`\\A${sequenceToRe2(behind.slice(lookaheads.length), isUnicode)}`, isUnicode, meter);
   return (text) => conditions.every((isMet) => isMet(text)) && rest(text);
 }
 
@@ -117,5 +151,8 @@ function countOf(element: AST.Element): Count | undefined {
   if (element.type === 'Assertion' && element.kind === 'end') return { least: 0, isVariable: false };
   const [node, min, max] =
     element.type === 'Quantifier' ? [element.element, element.min, element.max] : [element, 1, 1];
-  return codeUnitsOf(node) === undefined ? undefined : { least: min, isVariable: min !== max };
+  return SINGLE.has(node.type) ? { least: min, isVariable: min !== max } : undefined;
 }
+
+/** The parts of a pattern that match a single character. */
+const SINGLE: ReadonlySet<AST.Node['type']> = new Set(['Character', 'CharacterSet', 'CharacterClass']);

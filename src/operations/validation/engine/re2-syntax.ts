@@ -1,5 +1,5 @@
 /**
- * Translates ECMAScript patterns to RE2 syntax with the same meaning. JSON Schema patterns match UTF-16 code units, but RE2
+ * Translates ECMAScript patterns to RE2 syntax with the same meaning. Patterns without the flag `u` match UTF-16 code units, but RE2
  * matches code points, so surrogates are mapped to private-use code points (`toCodePoints`).
  */
 import type { AST } from '@eslint-community/regexpp';
@@ -27,18 +27,19 @@ export function toCodePoints(text: string): string {
 }
 
 /** Translates alternatives. Throws UnsupportedByRe2. */
-export function toRe2(alternatives: readonly AST.Alternative[]): string {
-  const parts = { left: MAX_PARTS };
+export function toRe2(alternatives: readonly AST.Alternative[], isUnicode: boolean): string {
+  const parts = { left: MAX_PARTS, isUnicode };
   return alternatives.map((one) => sequence(one.elements, 1, parts)).join('|');
 }
 
 /** Translates part of an alternative. Throws UnsupportedByRe2. */
-export function sequenceToRe2(elements: readonly AST.Element[]): string {
-  return sequence(elements, 1, { left: MAX_PARTS });
+export function sequenceToRe2(elements: readonly AST.Element[], isUnicode: boolean): string {
+  return sequence(elements, 1, { left: MAX_PARTS, isUnicode });
 }
 
 interface Parts {
   left: number;
+  readonly isUnicode: boolean;
 }
 
 /** @param times how often the enclosing quantifiers repeat the sequence */
@@ -49,8 +50,8 @@ function sequence(elements: readonly AST.Element[], times: number, parts: Parts)
 function part(element: AST.Element, times: number, parts: Parts): string {
   parts.left -= times;
   if (parts.left < 0) throw new UnsupportedByRe2('it is too long with its repetitions expanded');
-  const units = codeUnitsOf(element);
-  if (units !== undefined) return set(units);
+  const units = codeUnitsOf(element, parts.isUnicode);
+  if (units !== undefined) return set(units, parts.isUnicode);
   switch (element.type) {
     case 'Group':
       if (element.modifiers !== null)
@@ -62,6 +63,9 @@ function part(element: AST.Element, times: number, parts: Parts): string {
       return quantifier(element, times, parts);
     case 'Assertion':
       return assertion(element, times, parts);
+    case 'CharacterSet':
+    case 'CharacterClass':
+      return withProperties(element);
     case 'Backreference':
       throw new UnsupportedByRe2(`the backreference ${element.raw} cannot be evaluated in linear time`);
     default:
@@ -73,9 +77,24 @@ function group(alternatives: readonly AST.Alternative[], times: number, parts: P
   return `(?:${alternatives.map((one) => sequence(one.elements, times, parts)).join('|')})`;
 }
 
-function set(units: CodeUnits): string {
+function set(units: CodeUnits, isUnicode: boolean): string {
   if (units.length === 0) return '[^\\x{0}-\\x{10FFFF}]';
-  return `[${units.flatMap(([first, last]) => split(first, last)).join('')}]`;
+  const pieces = units.flatMap(([first, last]) => (isUnicode ? range(first, last) : split(first, last)));
+  return `[${pieces.join('')}]`;
+}
+
+/** A property, or a class that has one: RE2 has the same names of categories and scripts. */
+function withProperties(node: AST.Element | AST.CharacterClassElement): string {
+  if (node.type === 'CharacterClass') {
+    const members = node.elements.map((element) => {
+      const points = codeUnitsOf(element, true);
+      return points === undefined ? withProperties(element) : points.map((one) => range(...one)).join('');
+    });
+    return `[${node.negate ? '^' : ''}${members.join('')}]`;
+  }
+  if (node.type !== 'CharacterSet' || node.kind !== 'property' || node.key === 'Script_Extensions')
+    throw new UnsupportedByRe2(`${node.raw} is not supported`);
+  return `\\${node.negate ? 'P' : 'p'}{${node.value ?? node.key}}`;
 }
 
 /** Splits a range into the parts before, within and after the surrogates. */
@@ -87,7 +106,11 @@ function split(first: number, last: number): readonly string[] {
   ];
   return pieces
     .filter(([from, to]) => from <= to)
-    .map(([from, to, shift]) => `\\x{${(from + shift).toString(16)}}-\\x{${(to + shift).toString(16)}}`);
+    .map(([from, to, shift]) => range(from + shift, to + shift));
+}
+
+function range(first: number, last: number): string {
+  return `\\x{${first.toString(16)}}-\\x{${last.toString(16)}}`;
 }
 
 function assertion(element: AST.Assertion, times: number, parts: Parts): string {

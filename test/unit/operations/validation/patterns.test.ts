@@ -123,6 +123,40 @@ describe('a pattern', () => {
   });
 
   it.each([
+    '^\\p{L}+$',
+    "^[\\p{L}\\p{N}\\-\\_\\' .]{1,40}$",
+    '^[\\p{L}-.]+$',
+    '^\\P{Lu}*\\p{Script=Greek}?$',
+    '(?:\\p{L}+ )*\\p{Lu}$',
+    '^(?!.*\\P{L})[^\\p{Lu}\\d]',
+    '^[^\\p{Lu}\\d]$|\\W{3}$',
+    '^(?=.*\\p{Nd}).{2}$',
+    '^(?:[^a]{2}|\\u{1f44d}\\S)$',
+    '^(?:\\ud83d|[^\\P{L}])+$',
+  ])('%s, with properties of Unicode, means what it does with the flag u', (source) => {
+    const lenient = source.replace("\\_\\'", "_'").replace('}-.', '}.-');
+    const native = new RegExp(lenient, 'u');
+    const compiled = compilePattern(source, meter);
+    const judge = (one: string) => {
+      meter.begin(one.length);
+      expect(compiled.test(one), one).toBe(native.test(one));
+    };
+    for (const one of ['José', "O'Neil-1_", 'ΣΕΛ', 'p{L}', '😀😀', '👍a', '٣x', 'ab C', '\ud83d']) judge(one);
+    fc.assert(fc.property(fc.oneof(text, fc.string({ unit: 'binary' })), judge), {
+      numRuns: generatedCases(60),
+    });
+  });
+
+  it.each([
+    ['an escaped backslash before a p', '^\\\\p{2}$', '\\pp'],
+    ['a property of another language', '^\\p{javaLowerCase}$', 'p{javaLowerCase}'],
+  ])('%s is no property', (_, source, matching) => {
+    const compiled = compilePattern(source, meter);
+    meter.begin(20);
+    expect([compiled.test(matching), compiled.test('é')]).toEqual([true, false]);
+  });
+
+  it.each([
     ['(a)\\1', 'backreference'],
     ['a(?!b)c', 'lookahead'],
     ['^(?:(?=a)b)$', 'lookahead'],
@@ -153,6 +187,8 @@ const SLOW: readonly (readonly [pattern: string, repeated: string, end: string])
   ['^a*a{200}$', 'a', '!'],
   ['^[\\s\\S]{1,4096}$', 'a', ''],
   ['(?<=a+)(?:a+)+b', 'a', ''],
+  ['^(\\p{L}+\\s?)*$', 'é', '!'],
+  ['^\\p{L}*$', 'é', '!'],
 ];
 
 it.each(SLOW)('%s takes no time that grows faster than the text', (source, repeated, end) => {
