@@ -68,6 +68,23 @@ function readParameter(documents: Documents, at: Node, problems: Problem[]): Par
   };
 }
 
+/** The query parameters that have the API keys of an operation (OpenAPI 3.1 section 4.8.27). */
+export function readQueryKeys(documents: Documents, operation: Node): readonly Parameter[] {
+  const { root } = documents;
+  const own = child(operation, 'security').value;
+  const security = own === undefined ? child(root, 'security').value : own;
+  const schemes = child(child(root, 'components'), 'securitySchemes');
+  const names = Array.isArray(security) ? security.filter(isMapping).flatMap(Object.keys) : [];
+  return names.flatMap((one) => {
+    const node = documents.follow(child(schemes, one));
+    if ('message' in node || !isMapping(node.value)) return [];
+    const { type, in: place, name } = node.value;
+    if (type !== 'apiKey' || place !== 'query' || typeof name !== 'string') return [];
+    const plain = { isRequired: false, isJson: false, style: undefined, explodes: undefined };
+    return [{ ...plain, node, name, in: place, schema: child(node, 'schema') }];
+  });
+}
+
 /** A parameter has either a `schema`, or a `content` with one media type (OpenAPI 3.1, 4.8.12). */
 function schemaOf(documents: Documents, node: Node) {
   const content = child(node, 'content');

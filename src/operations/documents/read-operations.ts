@@ -7,7 +7,7 @@ import { DanglingReferences } from './dangling.ts';
 import { child, type Documents, type Node, placeOf, problemAt } from './documents.ts';
 import { type Extension, misspellings, readAccess, readExtension, reviewSettlement } from './extension.ts';
 import { operationsOf } from './methods.ts';
-import { readParameters } from './parameters.ts';
+import { readParameters, readQueryKeys } from './parameters.ts';
 import { type Described, readRules } from './read-rules.ts';
 import type { RuleMaker } from './rule-maker.ts';
 import { Schemas } from './schemas.ts';
@@ -202,6 +202,7 @@ function describe(
   if (validation !== 'body') dangling.search(body);
   return {
     parameters: readParameters(documents, [...item.layers.toReversed(), node], problems),
+    queryKeys: readQueryKeys(documents, node),
     requestBody: validation === 'body' && body.value !== undefined ? body : undefined,
     undeclaredQuery: validation === undefined ? settings.undeclaredQuery : 'reject-all',
   };

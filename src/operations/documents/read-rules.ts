@@ -1,6 +1,6 @@
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { RequestRules } from '../listed-operation.ts';
-import type { Shape } from '../validation/parameter-value.ts';
+import type { Check, Shape } from '../validation/parameter-value.ts';
 import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
 import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
 import { child, type Node } from './documents.ts';
@@ -21,6 +21,8 @@ const IGNORED_HEADERS = new Set(['accept', 'content-type', 'authorization']);
 /** The parts of an operation that are validated. */
 export interface Described {
   readonly parameters: readonly Parameter[];
+  /** The query parameters of API keys, which need not be declared. */
+  readonly queryKeys: readonly Parameter[];
   /** Undefined if bodies are not validated. */
   readonly requestBody: Node | undefined;
   /**
@@ -38,14 +40,14 @@ export interface Described {
 export function readRules(
   maker: RuleMaker,
   path: string,
-  { parameters, requestBody, undeclaredQuery }: Described,
+  { parameters, queryKeys, requestBody, undeclaredQuery }: Described,
 ): RequestRules {
   const inQuery = parameters.filter((one) => one.in === 'query');
-  const query = readQueryRules(maker, inQuery);
   // OpenAPI 3.2 section 4.12.2: the whole query is one value.
   const isWhole = parameters.some((one) => one.in === 'querystring');
   const isOpen =
     isWhole || undeclaredQuery === 'forward' || (undeclaredQuery === 'reject' && inQuery.length === 0);
+  const query = readQueryRules(maker, isOpen ? inQuery : [...queryKeys, ...inQuery]);
   return {
     query: isOpen ? { ...query, isOpen } : query,
     path: parameters.filter((one) => one.in === 'path').flatMap((one) => pathRules(maker, path, one)),
@@ -133,7 +135,18 @@ function readQueryRule(maker: RuleMaker, parameter: Parameter): QueryRule | unde
   const { name, isRequired, isJson } = parameter;
   const rule = valueRule(maker, name, withConvention(maker, name, parameter.schema));
   if (rule === undefined) return undefined;
-  return { ...rule, isRequired, form: isJson ? { kind: 'json' } : formOf(parameter, rule.shape) };
+  if (isJson) return { ...rule, isRequired, form: { kind: 'json' } };
+  const allowsEmpty = child(parameter.node, 'allowEmptyValue').value === true;
+  const check = allowsEmpty ? orEmpty(rule.check) : rule.check;
+  return { ...rule, check, isRequired, form: formOf(parameter, rule.shape) };
+}
+
+/** OpenAPI 3.1 section 4.8.12.2.1: `?q` and `?q=` are valid whatever the schema says. */
+function orEmpty(check: Check): Check {
+  return (value, bytes) => {
+    const [one, ...others] = Array.isArray(value) ? value : [value];
+    return one === '' && others.length === 0 ? undefined : check(value, bytes);
+  };
 }
 
 /** Objects are read from brackets and from JSON. */

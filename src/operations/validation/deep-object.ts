@@ -1,9 +1,9 @@
 import type { RawValue, Shape } from './parameter-value.ts';
 
-/** One step into an object: the name of a property, or the next item of a list. */
-type DeepStep = string | typeof NEXT_ITEM;
+/** One step into a value: the name of a property, the index of an item, or the next item of a list. */
+type DeepStep = string | number;
 
-const NEXT_ITEM = Symbol('next item');
+const NEXT_ITEM = -1;
 
 /** Depth limit. Real query parameters are not nested deeper. */
 const MAX_DEPTH = 8;
@@ -21,7 +21,7 @@ export function deepPath(name: string, shape: Shape): readonly DeepStep[] | unde
   let at: Shape | undefined = shape;
   for (const word of words) {
     if (at?.items !== undefined && /^\d*$/.test(word)) {
-      steps.push(NEXT_ITEM);
+      steps.push(itemStep(word));
       at = at.items;
     } else {
       if (at !== undefined && !at.isOpen && !at.properties.has(word)) return undefined;
@@ -32,39 +32,30 @@ export function deepPath(name: string, shape: Shape): readonly DeepStep[] | unde
   return steps;
 }
 
+function itemStep(index: string): number {
+  return index === '' ? NEXT_ITEM : Number(index);
+}
+
 /** Inserts a value at the given steps. @returns false if it conflicts with a value that is already there */
 export function insertDeep(tree: RawValue, steps: readonly DeepStep[], value: string): boolean {
   const [step, ...rest] = steps;
-  if (step === undefined || typeof tree === 'string') return false;
-  if (step === NEXT_ITEM) return insertItem(tree, rest, value);
-  if (Array.isArray(tree)) return false;
-  const existing = tree[step];
-  if (rest.length === 0) {
-    if (existing !== undefined) return false;
-    tree[step] = value;
-    return true;
+  if (step === undefined || typeof tree === 'string' || !('members' in tree)) return false;
+  const { members, isList } = tree;
+  if (isList !== (typeof step === 'number')) return false;
+  // No index is negative.
+  const key = step === NEXT_ITEM ? NEXT_ITEM - members.size : step;
+  const existing = members.get(key);
+  if (rest.length > 0) {
+    const next = existing ?? container(rest);
+    members.set(key, next);
+    return insertDeep(next, rest, value);
   }
-  const next = existing ?? container(rest);
-  tree[step] = next;
-  return insertDeep(next, rest, value);
+  if (existing !== undefined) return false;
+  members.set(key, value);
+  return true;
 }
 
-function insertItem(
-  tree: RawValue[] | { [key: string]: RawValue },
-  rest: readonly DeepStep[],
-  value: string,
-): boolean {
-  if (!Array.isArray(tree)) return false;
-  if (rest.length === 0) {
-    tree.push(value);
-    return true;
-  }
-  const item = container(rest);
-  tree.push(item);
-  return insertDeep(item, rest, value);
-}
-
-/** An empty container for the next step: a list for an item, otherwise an object without a prototype. */
-export function container(steps: readonly DeepStep[]): RawValue {
-  return steps[0] === NEXT_ITEM ? [] : Object.create(null);
+/** An empty container for the next step. */
+export function container([step]: readonly DeepStep[]): RawValue {
+  return { isList: typeof step === 'number', members: new Map() };
 }

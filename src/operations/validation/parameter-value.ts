@@ -27,12 +27,23 @@ export interface ValueRule {
   readonly check: Check;
 }
 
-/** Validates the value of a text. If the schema allows both text and a number, either interpretation may match. */
-export function checkValue(rule: ValueRule, tree: RawValue, errors: FieldErrors): void {
-  const issues = rule.check(readValue(tree, rule.shape, false));
+/**
+ * Validates the value of a text. If the schema allows both text and a number, either interpretation may match.
+ *
+ * @param single the text of a list, which may be a single value if the schema allows both
+ */
+export function checkValue(rule: ValueRule, tree: RawValue, errors: FieldErrors, single?: RawValue): void {
+  const issues = issuesOf(rule, tree);
   if (issues === undefined) return;
-  if (rule.check(readValue(tree, rule.shape, true)) === undefined) return;
+  const maybeSingle = single !== undefined && rule.shape.types.size > 1;
+  if (maybeSingle && issuesOf(rule, single) === undefined) return;
   addIssues(rule.name, issues, errors);
+}
+
+function issuesOf({ check, shape }: ValueRule, tree: RawValue): readonly Issue[] | undefined {
+  const issues = check(readValue(tree, shape, false));
+  if (issues === undefined || check(readValue(tree, shape, true)) === undefined) return undefined;
+  return issues;
 }
 
 /** Validates a value that is JSON text. */
@@ -49,8 +60,14 @@ export function addIssues(name: string, issues: readonly Issue[], errors: FieldE
   }
 }
 
-/** An unparsed value from a URL or header: text, a list, or an object made from names with brackets. */
-export type RawValue = string | RawValue[] | { [key: string]: RawValue };
+/** An unparsed value from a URL or header: text, a list, or what names with brackets make. */
+export type RawValue = string | RawValue[] | RawMembers;
+
+/** The properties of an object, or the items of a list by their index. */
+interface RawMembers {
+  readonly isList: boolean;
+  readonly members: Map<string | number, RawValue>;
+}
 
 /** The parts of a schema that are needed to parse a value from text. */
 export interface Shape {
@@ -78,15 +95,18 @@ const INTEGER = /^-?(?:0|[1-9]\d*)$/;
  * @param prefersText whether to keep a value as text if the schema allows text
  */
 function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolean): unknown {
-  if (shape === undefined) return tree;
-  if (typeof tree === 'string') return scalarOf(tree, shape.types, prefersText);
-  if (Array.isArray(tree))
-    return tree.map((item, index) => readValue(item, shape.prefix[index] ?? shape.items, prefersText));
+  if (typeof tree === 'string') return shape ? scalarOf(tree, shape.types, prefersText) : tree;
+  if (!('members' in tree)) return readItems(tree, shape, prefersText);
+  if (tree.isList) return readItems([...tree.members.values()], shape, prefersText);
   const value: Record<string, unknown> = Object.create(null);
-  for (const key of Object.keys(tree)) {
-    value[key] = readValue(tree[key] ?? '', shape.properties.get(key) ?? shape.others, prefersText);
+  for (const [key, member] of tree.members) {
+    value[key] = readValue(member, shape?.properties.get(`${key}`) ?? shape?.others, prefersText);
   }
   return value;
+}
+
+function readItems(items: readonly RawValue[], shape: Shape | undefined, prefersText: boolean) {
+  return items.map((item, index) => readValue(item, shape?.prefix[index] ?? shape?.items, prefersText));
 }
 
 function scalarOf(text: string, types: ReadonlySet<string>, prefersText: boolean): unknown {

@@ -26,7 +26,8 @@ export function checkPath(rules: readonly PathRule[], path: string, errors: Fiel
     const segment = decoded(segments[rule.segment + 1] ?? '');
     const text = rule.within === undefined ? segment : (rule.within.exec(segment)?.[1] ?? '');
     if (rule.isJson) checkJson(rule, text, errors);
-    else checkValue(rule, rule.isList ? text.split(',') : text, errors);
+    else if (rule.isList) checkValue(rule, text.split(','), errors, text);
+    else checkValue(rule, text, errors);
   }
 }
 
@@ -64,7 +65,12 @@ export function checkHeaders(rules: readonly HeaderRule[], given: NamedFields, e
 
 function checkHeader(rule: HeaderRule, value: string, errors: FieldErrors): void {
   if (rule.isJson) checkJson(rule, value, errors);
-  else checkValue(rule, rule.isList ? value.split(',').map((item) => item.trim()) : value, errors);
+  else if (rule.isList) checkValue(rule, trimmedItems(value), errors, value);
+  else checkValue(rule, value, errors);
+}
+
+function trimmedItems(value: string): string[] {
+  return value.split(',').map((item) => item.trim());
 }
 
 /** Reports fields whose names an upstream could mistake for a declared field. They would bypass validation. */

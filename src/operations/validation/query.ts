@@ -79,7 +79,7 @@ function gather(
     // Parsers differ in which value they use, so the upstream could use one that was not validated.
     errors.add(name, 'is given more than once');
   } else {
-    given.set(rule, rule.form.kind === 'separated' ? value.split(rule.form.separator) : value);
+    given.set(rule, value);
   }
 }
 
@@ -101,8 +101,10 @@ function gatherDeep(
 }
 
 function check(rule: QueryRule, tree: RawValue, errors: FieldErrors): void {
-  if (rule.form.kind === 'json') checkJson(rule, String(tree), errors);
-  else checkValue(rule, tree, errors);
+  const { form } = rule;
+  if (form.kind === 'json') checkJson(rule, String(tree), errors);
+  else if (form.kind === 'separated') checkValue(rule, String(tree).split(form.separator), errors, tree);
+  else checkValue(rule, tree, errors, Array.isArray(tree) && tree.length === 1 ? tree[0] : undefined);
 }
 
 /** One `name=value` of a query, decoded. */

@@ -40,3 +40,17 @@ test('by default, one declared parameter refuses all others', async () => {
     invalid: ['/declared', '/strict', '/strict-bare'],
   });
 });
+
+test('the query parameter of an API key need not be declared', async () => {
+  const keys =
+    "components: { securitySchemes: { key: { $ref: '#/components/x-key' }, other: { type: apiKey, in: query, name: other } }, x-key: { type: apiKey, in: query, name: api_key } }\nsecurity: [{ key: [] }]\n";
+  const paths = `/a: { get: { ${LIMIT} } }\n/b: { get: { security: [{ other: [] }, {}], ${LIMIT} } }`;
+  const folder = await apiFolder({ 'openapi.yaml': openapi(paths, '3.1.0', keys) });
+  onTestFinished(() => folder.remove());
+  const refused = (await folder.load()).map(({ rules }) => {
+    const errors = new FieldErrors();
+    if (rules !== undefined) checkQuery(rules.query, '?api_key=x&other=y&limit=1', errors);
+    return errors.list.map(({ field }) => field);
+  });
+  expect(refused).toEqual([['other'], ['api_key']]);
+});

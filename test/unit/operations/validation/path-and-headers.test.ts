@@ -17,6 +17,7 @@ const PATHS = `
       - { name: ids, in: path, required: true, schema: { type: array, items: { type: integer } } }
       - { name: X-Point, in: header, content: ${JSON_POINT} }
       - { name: X-Color, in: header, required: true, schema: ${POINT} }
+      - { name: X-Ids, in: header, schema: { oneOf: [{ enum: [all] }, { type: array, items: { type: integer } }] } }
       - { name: X-Pair, in: header, schema: { type: array, prefixItems: [{ type: integer }, { type: string }] } }
 `;
 
@@ -52,6 +53,12 @@ test('JSON in a path or a header is parsed, and then validated', () => {
   expect(refusedPath('/points/x/any/1,a')).toEqual(['point', 'ids[1]']);
   expect(refusedHeaders({ 'x-color': 'any', 'x-point': '{"x": 1}' })).toEqual([]);
   expect(refusedHeaders({ 'x-color': 'any', 'x-point': '{}' })).toEqual(['X-Point[x]']);
+});
+
+test('a header may have a single value where the schema allows it beside a list', () => {
+  expect(refusedHeaders({ 'x-color': 'any', 'x-ids': 'all' })).toEqual([]);
+  expect(refusedHeaders({ 'x-color': 'any', 'x-ids': '1, 2' })).toEqual([]);
+  expect(refusedHeaders({ 'x-color': 'any', 'x-ids': 'some' })).toContain('X-Ids');
 });
 
 test('the first items of a list in a header are validated by their own schemas', () => {

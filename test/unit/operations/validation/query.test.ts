@@ -56,6 +56,27 @@ const PATHS = `
       - { name: any, in: query, style: deepObject, schema: { type: object, additionalProperties: { type: object, properties: { gt: { type: number } } } } }
       - { name: by, in: query, style: deepObject, schema: { type: object, patternProperties: { '^n': { type: integer } }, properties: { x: { type: string } } } }
       - { name: pair, in: query, schema: { type: array, prefixItems: [{ type: integer }, { type: string }], items: { type: boolean } } }
+/items:
+  get:
+    parameters:
+      - name: items
+        in: query
+        style: deepObject
+        schema:
+          type: array
+          items:
+            type: object
+            required: [price]
+            properties:
+              quantity: { type: integer }
+              price: { type: object, required: [currency, product], properties: { currency: { type: string }, product: { type: string } } }
+/lenient:
+  get:
+    parameters:
+      - { name: q, in: query, allowEmptyValue: true, schema: { type: integer } }
+      - { name: qs, in: query, allowEmptyValue: true, schema: { type: array, items: { type: integer } } }
+      - { name: ids, in: query, schema: { oneOf: [{ enum: [all] }, { type: array, items: { type: integer } }] } }
+      - { name: csv, in: query, explode: false, schema: { oneOf: [{ enum: ['a,b'] }, { type: array, items: { type: integer } }] } }
 /unread:
   get:
     parameters:
@@ -292,6 +313,38 @@ describe('the forms of OpenAPI parameters', () => {
         'ids',
       ].sort(),
     );
+  });
+
+  test('the members of an object in a list are read together, by its index', () => {
+    const prices = (index: string) =>
+      `items[${index}][price][currency]=eur&items[${index}][price][product]=p&items[${index}][quantity]=2`;
+    expect(refused('/items', `${prices('0')}&${prices('1')}`)).toEqual({});
+    expect(refused('/items', 'items[5][price][currency]=eur&items[7][quantity]=x')).toEqual({
+      'items[0][price][product]': 'is missing',
+    });
+    expect(refused('/items', `${prices('0')}&items[1][quantity]=2`)).toEqual({
+      'items[1][price]': 'is missing',
+    });
+    const twice = `${prices('0')}&items[0][quantity]=3&items[00][price][product]=4`;
+    expect(Object.keys(refused('/items', twice)).sort()).toEqual([
+      'items[00][price][product]',
+      'items[0][quantity]',
+    ]);
+  });
+
+  test('an empty value is valid where allowEmptyValue says so', () => {
+    for (const query of ['q', 'q=', 'q=5', 'qs', 'qs=', 'qs=1&qs=2'])
+      expect(refused('/lenient', query)).toEqual({});
+    expect(Object.keys(refused('/lenient', 'q=x&qs=&qs=1'))).toEqual(['q', 'qs[0]']);
+  });
+
+  test('a single value is valid where the schema allows it beside a list', () => {
+    for (const query of ['ids=all', 'ids=1', 'ids=1&ids=2', 'csv=a,b', 'csv=1,2']) {
+      expect(refused('/lenient', query)).toEqual({});
+    }
+    for (const query of ['ids=some', 'ids=all&ids=all', 'csv=a', 'csv=a,b,1']) {
+      expect(Object.keys(refused('/lenient', query))).not.toEqual([]);
+    }
   });
 
   test('properties and items are read by the schemas that apply to them', () => {
