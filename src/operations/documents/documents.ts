@@ -35,13 +35,15 @@ export class Documents {
   readonly root: Node;
   readonly #documents: ReadonlyMap<string, Document>;
   readonly #failures: ReadonlyMap<string, Problem>;
+  /** Of the documents with a `$ref` to an anchor. */
+  readonly #anchors = new Map<Document, ReadonlyMap<string, Node>>();
 
   constructor(
     root: Document,
     documents: ReadonlyMap<string, Document>,
     failures: ReadonlyMap<string, Problem>,
   ) {
-    this.root = { document: root, path: [], value: root.value };
+    this.root = rootOf(root);
     this.#documents = documents;
     this.#failures = failures;
   }
@@ -77,16 +79,24 @@ export class Documents {
 
   #target(from: Node, ref: string): Node | Problem {
     const target = resolveReference(ref, from.document.file, selfOf(from.document.value));
-    if (target?.words === undefined)
-      return problemAt(child(from, '$ref'), `"${ref}" is not a valid reference`);
-    const { file, words } = target;
+    if (target === undefined) return problemAt(child(from, '$ref'), `"${ref}" is not a valid reference`);
+    const { file, fragment, words } = target;
     const failure = this.#failures.get(file);
     if (failure !== undefined) return failure;
     const document = this.#documents.get(file);
-    let node: Node | undefined =
-      document === undefined ? undefined : { document, path: [], value: document.value };
-    for (const word of words) node = existing(node, word);
+    let node: Node | undefined;
+    if (document !== undefined) node = words ? rootOf(document) : this.#anchored(document, fragment);
+    for (const word of words ?? []) node = existing(node, word);
     return node ?? problemAt(child(from, '$ref'), `"${ref}" cannot be resolved`);
+  }
+
+  #anchored(document: Document, anchor: string): Node | undefined {
+    let anchors = this.#anchors.get(document);
+    if (anchors === undefined) {
+      anchors = anchorsOf(document);
+      this.#anchors.set(document, anchors);
+    }
+    return anchors.get(anchor);
   }
 }
 
@@ -99,6 +109,33 @@ export function child(node: Node, key: string): Node {
     path: [...path, key],
     value: held ? (value as Record<string, unknown>)[key] : undefined,
   };
+}
+
+/** The items of a list. None if it is not a list. */
+export function itemsOf(list: Node): readonly Node[] {
+  return Array.isArray(list.value) ? [...list.value.keys()].map((index) => child(list, String(index))) : [];
+}
+
+function rootOf(document: Document): Node {
+  return { document, path: [], value: document.value };
+}
+
+/** The schemas of a document by their anchors (JSON Schema 2020-12, core, section 8.2.2). */
+function anchorsOf(document: Document): ReadonlyMap<string, Node> {
+  const anchors = new Map<string, Node>();
+  const seen = new Set<unknown>();
+  const waiting = [rootOf(document)];
+  for (const node of waiting) {
+    const { value } = node;
+    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+    seen.add(value);
+    for (const keyword of ['$anchor', '$dynamicAnchor']) {
+      const { value: anchor } = child(node, keyword);
+      if (typeof anchor === 'string' && !anchors.has(anchor)) anchors.set(anchor, node);
+    }
+    for (const key of Object.keys(value)) waiting.push(child(node, key));
+  }
+  return anchors;
 }
 
 function existing(node: Node | undefined, key: string): Node | undefined {

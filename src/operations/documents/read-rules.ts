@@ -3,10 +3,10 @@ import type { RequestRules } from '../listed-operation.ts';
 import type { Check, Shape } from '../validation/parameter-value.ts';
 import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
 import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
-import { child, type Node } from './documents.ts';
+import { child, itemsOf, type Node } from './documents.ts';
 import type { Parameter } from './parameters.ts';
 import { readBodyRules } from './read-body.ts';
-import { isFlat, leftUnread, type RuleMaker, valueRule } from './rule-maker.ts';
+import { compiledCheck, isFlat, leftUnread, type RuleMaker, valueRule } from './rule-maker.ts';
 import {
   decodedLiteral,
   escapeExpression,
@@ -144,8 +144,8 @@ function readQueryRule(maker: RuleMaker, parameter: Parameter): QueryRule | unde
 /** OpenAPI 3.1 section 4.8.12.2.1: `?q` and `?q=` are valid whatever the schema says. */
 function orEmpty(check: Check): Check {
   return (value, bytes) => {
-    const [one, ...others] = Array.isArray(value) ? value : [value];
-    return one === '' && others.length === 0 ? undefined : check(value, bytes);
+    const one = Array.isArray(value) && value.length === 1 ? value[0] : value;
+    return one === '' ? undefined : check(value, bytes);
   };
 }
 
@@ -158,9 +158,16 @@ function readableRule(maker: RuleMaker, { node }: Parameter, rule: QueryRule): Q
 
 function withConvention(maker: RuleMaker, name: string, schema: Node): Node {
   const convention = PAGE_CONVENTIONS.get(name);
-  const node = maker.documents.follow(schema);
-  if (convention === undefined || 'message' in node) return schema;
-  return { ...node, value: { ...convention, ...(isMapping(node.value) ? node.value : {}) } };
+  const layers = maker.schemas.layers(schema);
+  const [own, ...others] = layers;
+  if (convention === undefined || own === undefined) return schema;
+  const values = layers.map(({ value }) => (isMapping(value) ? value : {}));
+  if (others.length === 0) return { ...own, value: { ...convention, ...values[0] } };
+  const missing = Object.entries(convention).filter(
+    ([key]) => !values.some((one) => Object.hasOwn(one, key)),
+  );
+  const allOf = values.map(({ $ref, ...rest }) => rest);
+  return { ...own, value: { ...Object.fromEntries(missing), allOf } };
 }
 
 /** OpenAPI 3.1 section 4.8.12.3: by default, lists are repeated parameters. */
@@ -179,14 +186,27 @@ function isSpreadObject({ style = 'form', explodes = true, isJson }: Parameter, 
 }
 
 function spreadRules(maker: RuleMaker, parameter: Parameter, shape: Shape): readonly QueryRule[] {
-  const schema = maker.documents.follow(parameter.schema);
-  if ('message' in schema) return [];
-  const required =
-    isMapping(schema.value) && Array.isArray(schema.value.required) ? schema.value.required : [];
-  return [...shape.properties.keys()].flatMap((name) => {
-    const property = child(child(schema, 'properties'), name);
-    const isRequired = parameter.isRequired && required.includes(name);
-    const rule = readQueryRule(maker, { ...parameter, name, isRequired, schema: property });
-    return rule === undefined ? [] : [readableRule(maker, parameter, rule)];
+  const parts = maker.schemas.parts(parameter.schema);
+  const required = new Set(
+    parts.flatMap((part) => itemsOf(child(part, 'required'))).map(({ value }) => value),
+  );
+  return [...shape.properties].map(([name, within]) => {
+    const declared = parts.map((part) => child(child(part, 'properties'), name));
+    const schemas = declared.filter(({ value }) => value !== undefined);
+    const checks = schemas.flatMap((one) => compiledCheck(maker, withConvention(maker, name, one)) ?? []);
+    const isRequired = parameter.isRequired && required.has(name);
+    const form = formOf(parameter, within);
+    return readableRule(maker, parameter, { name, shape: within, check: every(checks), isRequired, form });
   });
+}
+
+/** Reports the issues of the first that has any. */
+function every(checks: readonly Check[]): Check {
+  return (value, bytes) => {
+    for (const check of checks) {
+      const issues = check(value, bytes);
+      if (issues !== undefined) return issues;
+    }
+    return undefined;
+  };
 }

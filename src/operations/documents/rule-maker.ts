@@ -3,7 +3,7 @@ import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Check, Shape, ValueRule } from '../validation/parameter-value.ts';
 import type { Reports } from './compiler.ts';
 import { DanglingReferences } from './dangling.ts';
-import { child, type Documents, type Node, problemAt } from './documents.ts';
+import { child, type Documents, itemsOf, type Node, problemAt } from './documents.ts';
 import type { SchemaError, Schemas } from './schemas.ts';
 
 /** Dependencies for creating rules. */
@@ -20,7 +20,7 @@ export interface RuleMaker {
 /** The rule for one value. Undefined, with a problem reported, if its schema cannot be compiled. */
 export function valueRule(maker: RuleMaker, name: string, schema: Node): ValueRule | undefined {
   const check = compiledCheck(maker, schema);
-  return check === undefined ? undefined : { name, check, shape: readShape(maker.documents, schema) };
+  return check === undefined ? undefined : { name, check, shape: readShape(maker.schemas, schema) };
 }
 
 /** Compiles a schema. Without a schema, every value is valid. */
@@ -73,6 +73,8 @@ interface GrowingShape {
   readonly properties: Map<string, GrowingShape>;
   others: GrowingShape | undefined;
   isOpen: boolean;
+  /** Whether a schema says so. */
+  opens: boolean;
 }
 
 /** Limit on schemas read for one parameter: with `$ref`s to itself in many places, a schema multiplies at each level. */
@@ -83,17 +85,19 @@ interface SchemaPart {
   readonly shape: GrowingShape;
   readonly node: Node;
   readonly depth: number;
+  /** Whether it is within `if`, `then` or `else`, whose properties are only some of those that an object has. */
+  readonly isConditional: boolean;
 }
 
 /**
- * The types, items and properties that a schema allows. Branches of `allOf`, `anyOf` and `oneOf` are merged. What is nested least
- * is read first; what is beyond the limits allows everything.
+ * The types, items and properties that a schema allows. Branches of `allOf`, `anyOf` and `oneOf`, and of conditions, are merged. What is
+ * nested least is read first; what is beyond the limits allows everything.
  */
-function readShape(documents: Documents, schema: Node): Shape {
+function readShape(schemas: Schemas, schema: Node): Shape {
   const shape = emptyShape();
-  const parts: SchemaPart[] = [{ shape, node: schema, depth: MAX_DEPTH }];
+  const parts: SchemaPart[] = [{ shape, node: schema, depth: MAX_DEPTH, isConditional: false }];
   for (const part of parts) {
-    const within = part.depth === 0 ? [] : grow(part, documents);
+    const within = part.depth === 0 ? [] : grow(part, schemas);
     parts.push(...within.slice(0, MAX_SCHEMAS - parts.length));
   }
   return shape;
@@ -107,30 +111,42 @@ function emptyShape(): GrowingShape {
     properties: new Map(),
     others: undefined,
     isOpen: true,
+    opens: false,
   };
 }
 
 /** Merges a schema into its shape. Returns the schemas within it. */
-function grow({ shape, node: at, depth }: SchemaPart, documents: Documents): readonly SchemaPart[] {
-  const node = documents.follow(at);
-  if ('message' in node || !isMapping(node.value)) return [];
-  for (const type of typesOf(node.value)) shape.types.add(type);
-  const branches = ['allOf', 'anyOf', 'oneOf'].flatMap((keyword) => {
-    const list = child(node, keyword);
-    if (!Array.isArray(list.value)) return [];
-    return [...list.value.keys()].map((index) => ({ shape, node: child(list, String(index)) }));
-  });
-  const within = [
-    ...itemsOf(shape, node),
+function grow(
+  { shape, node: at, depth, isConditional }: SchemaPart,
+  schemas: Schemas,
+): readonly SchemaPart[] {
+  const layers = schemas.layers(at);
+  for (const type of layers.length > 0 ? typesOf(layers) : UNKNOWN) shape.types.add(type);
+  const within = layers.flatMap((node) => [
+    ...itemShapeOf(shape, node),
     ...prefixOf(shape, node),
-    ...propertiesOf(shape, node),
+    ...propertiesOf(shape, node, isConditional),
     ...othersOf(shape, node),
-    ...branches,
-  ];
-  return within.map((part) => ({ ...part, depth: depth - 1 }));
+    ...branchesOf(node).map((branch) => ({ ...branch, shape })),
+  ]);
+  return within.map((part) => ({ isConditional, ...part, depth: depth - 1 }));
 }
 
-function itemsOf(shape: GrowingShape, node: Node) {
+/** The types of a text whose schema only the compiler finds, such as one with an `$id`. */
+const UNKNOWN = ['string', 'number', 'boolean'];
+
+function branchesOf(node: Node) {
+  const lists = ['allOf', 'anyOf', 'oneOf'].flatMap((keyword) => itemsOf(child(node, keyword)));
+  const conditions = ['if', 'then', 'else'].map((keyword) => child(node, keyword));
+  return [
+    ...lists.map((branch) => ({ node: branch })),
+    ...conditions
+      .filter(({ value }) => isMapping(value))
+      .map((branch) => ({ node: branch, isConditional: true })),
+  ];
+}
+
+function itemShapeOf(shape: GrowingShape, node: Node) {
   const items = child(node, 'items');
   if (!isMapping(items.value)) {
     if (shape.types.has('array')) shape.items ??= emptyShape();
@@ -142,24 +158,23 @@ function itemsOf(shape: GrowingShape, node: Node) {
 
 /** JSON Schema 2020-12, core, section 10.3.1.1: the schemas of the first items. */
 function prefixOf(shape: GrowingShape, node: Node) {
-  const prefix = child(node, 'prefixItems');
-  if (!Array.isArray(prefix.value)) return [];
-  return [...prefix.value.keys()].map((index) => {
+  return itemsOf(child(node, 'prefixItems')).map((one, index) => {
     const item = shape.prefix[index] ?? emptyShape();
     shape.prefix[index] = item;
-    return { shape: item, node: child(prefix, String(index)) };
+    return { shape: item, node: one };
   });
 }
 
-function propertiesOf(shape: GrowingShape, node: Node) {
+function propertiesOf(shape: GrowingShape, node: Node, isConditional: boolean) {
   const properties = child(node, 'properties');
-  if (!isMapping(properties.value)) return [];
+  const declares = isMapping(properties.value) && !isConditional;
   // Without `additionalProperties`, only declared properties are allowed: filters work "only as declared" (contract section 4.1).
-  const opens = ['additionalProperties', 'unevaluatedProperties', 'patternProperties'].some((keyword) => {
+  shape.opens ||= ['additionalProperties', 'unevaluatedProperties', 'patternProperties'].some((keyword) => {
     const { value } = child(node, keyword);
     return value !== undefined && value !== false;
   });
-  shape.isOpen = opens || (shape.isOpen && shape.properties.size > 0);
+  shape.isOpen = shape.opens || (shape.isOpen && !declares);
+  if (!isMapping(properties.value)) return [];
   return Object.keys(properties.value).map((name) => {
     const property = shape.properties.get(name) ?? emptyShape();
     shape.properties.set(name, property);
@@ -182,12 +197,17 @@ function othersOf(shape: GrowingShape, node: Node) {
   return schemas.map((one) => ({ shape: others, node: one }));
 }
 
-function typesOf(schema: Readonly<Record<string, unknown>>): readonly string[] {
-  const { type } = schema;
-  if (typeof type === 'string') return [type];
-  if (Array.isArray(type)) return type.filter((one) => typeof one === 'string');
-  const values = Array.isArray(schema.enum) ? schema.enum : 'const' in schema ? [schema.const] : [];
-  return values.map(typeOfValue);
+/** The declared types, or else the types of the allowed values. */
+function typesOf(layers: readonly Node[]): readonly string[] {
+  const schemas = layers.map(({ value }) => value).filter(isMapping);
+  const types = schemas.flatMap(({ type }) => type).filter((one) => typeof one === 'string');
+  if (types.length > 0) return types;
+  return schemas.flatMap((one) => valuesOf(one).map(typeOfValue));
+}
+
+function valuesOf(schema: Readonly<Record<string, unknown>>): readonly unknown[] {
+  if (Array.isArray(schema.enum)) return schema.enum;
+  return 'const' in schema ? [schema.const] : [];
 }
 
 /** The JSON Schema type of a value. */

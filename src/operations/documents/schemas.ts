@@ -4,7 +4,7 @@ import { type Dialect, STEP } from '../validation/engine/engine.ts';
 import { PatternError } from '../validation/engine/patterns.ts';
 import type { Check } from '../validation/parameter-value.ts';
 import { Compiler, type Reports, sharedCompiler } from './compiler.ts';
-import { type Documents, type Node, selfOf } from './documents.ts';
+import { child, type Documents, itemsOf, type Node, selfOf } from './documents.ts';
 import { resolveReference } from './references.ts';
 
 /** The reason why a schema cannot be compiled. */
@@ -22,6 +22,7 @@ const ROOT = 'weir://description';
 
 /** Compiles the schemas of one description. Each schema is compiled once, even if it is used often. */
 export class Schemas {
+  readonly #documents: Documents;
   readonly #dialect: Dialect;
   readonly #keys: ReadonlyMap<string, string>;
   /** The `$self` of each file. */
@@ -37,14 +38,36 @@ export class Schemas {
   readonly #copies = new Map<unknown, unknown>();
 
   constructor(documents: Documents, dialect: Dialect) {
+    this.#documents = documents;
     this.#dialect = dialect;
     const all = documents.all();
     this.#keys = new Map(all.map(({ file }, index) => [file, `file:${index}`]));
     this.#selves = new Map(all.map(({ file, value }) => [file, selfOf(value)]));
     const root = Object.fromEntries(
-      all.map(({ file, value }) => [this.#keys.get(file), this.#translated(value, file)]),
+      all.map((document) => [this.#keys.get(document.file), this.#translated(document.value, document)]),
     );
     this.#compiler = new Compiler(dialect, [root, ROOT]);
+  }
+
+  /** The schemas that a value has to match where this one is written: itself, and what its `$ref` leads to. */
+  layers(node: Node): readonly Node[] {
+    const chain = this.#documents.chain(node);
+    if ('message' in chain) return [];
+    return this.#dialect === OLD ? chain.slice(-1) : chain;
+  }
+
+  /** The layers of a schema, and of every branch of its `allOf`. */
+  parts(node: Node): readonly Node[] {
+    const parts = new Map<unknown, Node>();
+    const waiting = [node];
+    for (const one of waiting) {
+      for (const layer of this.layers(one)) {
+        if (parts.has(layer.value) || parts.size === MAX_PARTS) continue;
+        parts.set(layer.value, layer);
+        waiting.push(...itemsOf(child(layer, 'allOf')).slice(0, MAX_PARTS));
+      }
+    }
+    return [...parts.values()];
   }
 
   /** Compiles a check that reports the first issue, or all issues. */
@@ -56,13 +79,13 @@ export class Schemas {
     return check;
   }
 
-  #compile({ value, document: { file }, path }: Node, reports: Reports): Check | SchemaError {
+  #compile({ value, document, path }: Node, reports: Reports): Check | SchemaError {
     const text = JSON.stringify(value) ?? '';
     const [compiler, schema] = REFERS.test(text)
-      ? [this.#compiler, { $ref: this.#pointer(file, path) }]
+      ? [this.#compiler, { $ref: this.#pointer(document.file, path) }]
       : [
           IDENTIFIES.test(text) ? this.#compiler : sharedCompiler(this.#dialect),
-          this.#translated(value, file),
+          this.#translated(value, document),
         ];
     const check = compiler.compile(schema as AnySchema, reports);
     if (!(check instanceof Error)) return check;
@@ -84,31 +107,53 @@ export class Schemas {
   }
 
   /** A copy whose `$ref`s point into the root schema, converted to the current JSON Schema draft. */
-  #translated(value: unknown, file: string): unknown {
+  #translated(value: unknown, document: Node['document']): unknown {
     if (typeof value !== 'object' || value === null) return value;
     const known = this.#copies.get(value);
     if (known !== undefined) return known;
     const copy = isMapping(value)
-      ? this.#translatedMapping(value, file)
-      : Object.values(value).map((item) => this.#translated(item, file));
+      ? this.#translatedMapping(value, document)
+      : Object.values(value).map((item) => this.#translated(item, document));
     this.#copies.set(value, copy);
     return copy;
   }
 
-  #translatedMapping(value: Readonly<Record<string, unknown>>, file: string): object {
+  #translatedMapping(value: Readonly<Record<string, unknown>>, document: Node['document']): object {
     const { $ref } = value;
+    const { file } = document;
     // OpenAPI 3.0 ignores siblings of a $ref (section 4.7.23).
     if (typeof $ref === 'string' && this.#dialect === OLD)
       return { $ref: this.#reference($ref, file), [STEP]: true };
     const copy: Record<string, unknown> = {};
-    for (const [key, one] of Object.entries(value)) copy[key] = this.#translated(one, file);
+    for (const [key, one] of Object.entries(value)) copy[key] = this.#translated(one, document);
     if (typeof $ref === 'string') copy.$ref = this.#reference($ref, file);
     if (REFERENCES.some((key) => typeof value[key] === 'string')) copy[STEP] = true;
     // Some real documents have an empty `enum` that is not meant to reject every value.
     if (Array.isArray(copy.enum) && copy.enum.length === 0) delete copy.enum;
-    dropReadOnly(copy);
+    this.#dropReadOnly(copy, { document, path: [], value });
     if (this.#dialect === OLD) modernise(copy);
     return copy;
+  }
+
+  /**
+   * A required `readOnly` property is required only in responses (OpenAPI 3.0.3 section 4.7.24.2). It may be declared behind a `$ref`, and in
+   * another branch of `allOf` than it is required.
+   */
+  #dropReadOnly(copy: Record<string, unknown>, schema: Node): void {
+    const branches = Array.isArray(copy.allOf) ? copy.allOf : [];
+    if (![copy, ...branches].some(hasRequired)) return;
+    const parts = this.parts(schema);
+    const isReadOnly = (name: unknown) =>
+      parts.some((part) => this.#saysReadOnly(child(child(part, 'properties'), String(name))));
+    const kept = (one: unknown) =>
+      hasRequired(one) ? { ...one, required: one.required.filter((name) => !isReadOnly(name)) } : one;
+    Object.assign(copy, kept(copy));
+    if (branches.length > 0) copy.allOf = branches.map(kept);
+  }
+
+  #saysReadOnly(property: Node): boolean {
+    if (!isMapping(property.value)) return false;
+    return this.parts(property).some(({ value }) => isMapping(value) && value.readOnly === true);
   }
 
   #reference(reference: string, file: string): string {
@@ -120,6 +165,9 @@ export class Schemas {
   }
 }
 
+/** Limit on the schemas that are read for one: real ones have a few. */
+const MAX_PARTS = 100;
+
 const REFERENCES = ['$ref', '$dynamicRef', '$recursiveRef'] as const;
 
 /** A schema that refers to others. */
@@ -128,14 +176,8 @@ const REFERS = /"\$(?:ref|dynamicRef|recursiveRef)":/;
 /** A schema that others may refer to, which the engine keeps by its id. */
 const IDENTIFIES = /"\$(?:id|anchor|dynamicAnchor|recursiveAnchor)":/;
 
-/** A required `readOnly` property is required only in responses (OpenAPI 3.0.3 section 4.7.24.2). */
-function dropReadOnly(schema: Record<string, unknown>): void {
-  const { required, properties } = schema;
-  if (!Array.isArray(required) || !isMapping(properties)) return;
-  schema.required = required.filter((name) => {
-    const property = properties[name];
-    return !(isMapping(property) && property.readOnly === true);
-  });
+function hasRequired(schema: unknown): schema is { required: unknown[] } {
+  return isMapping(schema) && Array.isArray(schema.required);
 }
 
 /**

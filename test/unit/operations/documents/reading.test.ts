@@ -172,6 +172,34 @@ describe('a price list read from OpenAPI', () => {
     expect(body?.check({ id: 'x' })).toMatchObject([{ path: ['name'] }]);
   });
 
+  test.each(['3.0.3', '3.1.0'])(
+    'what is read-only behind a $ref or in allOf is not required, in %s',
+    async (version) => {
+      const schemas = [
+        'Id: { type: string, readOnly: true }',
+        "Named: { type: object, required: [name], properties: { id: { $ref: '#/components/schemas/Id' }, name: { type: string } } }",
+      ].join(', ');
+      const named = "{ $ref: '#/components/schemas/Named' }";
+      const bodies = [
+        "{ required: [id, name], properties: { id: { $ref: '#/components/schemas/Id' } } }",
+        "{ required: [id, name], properties: { id: { allOf: [{ $ref: '#/components/schemas/Id' }] } } }",
+        `{ required: [id, name], allOf: [${named}] }`,
+        `{ allOf: [${named}, { type: object, required: [id, name] }] }`,
+      ];
+      const paths = bodies.map(
+        (schema, index) =>
+          `/${index}: { post: { x-weir: { validate: body }, requestBody: { content: { application/json: { schema: ${schema} } } } } }`,
+      );
+      const head = `components: { schemas: { ${schemas} } }\n`;
+      await folder.write('openapi.yaml', openapi(paths.join('\n'), version, head));
+      const verdicts = (await folder.load()).map(({ rules }) => {
+        const rule = rules?.body?.byMediaType.get('application/json');
+        return [rule?.check({ name: 'x' }), rule?.check({ id: 'x' }) !== undefined];
+      });
+      expect(verdicts).toEqual(bodies.map(() => [undefined, true]));
+    },
+  );
+
   test('the dialect of 3.0 is read as its own', async () => {
     const schema =
       '{ type: integer, minimum: 1, exclusiveMinimum: true, maximum: 5, exclusiveMaximum: false, nullable: true }';

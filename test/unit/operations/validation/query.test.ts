@@ -77,6 +77,38 @@ const PATHS = `
       - { name: qs, in: query, allowEmptyValue: true, schema: { type: array, items: { type: integer } } }
       - { name: ids, in: query, schema: { oneOf: [{ enum: [all] }, { type: array, items: { type: integer } }] } }
       - { name: csv, in: query, explode: false, schema: { oneOf: [{ enum: ['a,b'] }, { type: array, items: { type: integer } }] } }
+/referring:
+  get:
+    parameters:
+      - { name: anchor, in: query, schema: { $ref: '#limit' } }
+      - { name: anchors, in: query, schema: { $ref: '#limits' } }
+      - { name: id, in: query, schema: { $ref: 'https://example.com/schemas/limit' } }
+      - { name: 'page[size]', in: query, schema: { $ref: '#/components/schemas/Size', maximum: 50 } }
+      - { name: sibling, in: query, schema: { $ref: '#/components/schemas/Any', type: integer } }
+      - { name: if, in: query, schema: { if: { type: integer }, then: { minimum: 5 }, else: { enum: [all] } } }
+      - name: deep
+        in: query
+        style: deepObject
+        schema: { allOf: [{ type: object, properties: { a: { type: integer } } }], additionalProperties: true }
+      - name: closed
+        in: query
+        style: deepObject
+        schema: { type: object, properties: { a: { type: integer } }, then: { properties: { b: { type: integer } } }, if: { required: [b] } }
+      - name: some
+        in: query
+        style: deepObject
+        schema: { type: object, if: { properties: { a: { const: 1 } } }, then: { required: [b] } }
+/pageable:
+  get:
+    parameters:
+      - name: pageable
+        in: query
+        required: true
+        schema:
+          type: object
+          allOf:
+            - $ref: '#/components/schemas/Pageable'
+            - { properties: { page: { maximum: 9 } } }
 /unread:
   get:
     parameters:
@@ -93,10 +125,20 @@ const PATHS = `
   get: { parameters: [{ name: rest, in: query, schema: { type: object, properties: {}, additionalProperties: true } }] }
 `;
 
+const SCHEMAS = `components:
+  schemas:
+    Limit: { $anchor: limit, type: integer }
+    Limits: { $anchor: limits, type: array, items: { type: integer } }
+    WithId: { $id: 'https://example.com/schemas/limit', type: integer }
+    Size: { minimum: 2 }
+    Any: { description: any }
+    Pageable: { type: object, required: [page], properties: { page: { type: integer }, sort: { type: array, items: { enum: [a, b] } } } }
+`;
+
 let folder: ApiFolder;
 const rules = new Map<string, RequestRules | undefined>();
 beforeAll(async () => {
-  folder = await apiFolder({ 'openapi.yaml': openapi(PATHS) });
+  folder = await apiFolder({ 'openapi.yaml': openapi(PATHS, '3.1.0', SCHEMAS) });
   for (const operation of await folder.load()) rules.set(operation.path, operation.rules);
 });
 afterAll(() => folder.remove());
@@ -355,6 +397,33 @@ describe('the forms of OpenAPI parameters', () => {
     expect(Object.keys(refused('/typed', wrong)).sort()).toEqual(
       ['any[x][gt]', 'any[x][lt]', 'by[n1]', 'filter[b]', 'pair[0]'].sort(),
     );
+  });
+
+  test('a schema is read with its $refs, their siblings, and its conditions', () => {
+    const query =
+      'anchor=5&anchors=1&anchors=2&id=5&page[size]=50&sibling=5&if=5&deep[x]=1&deep[a]=1&closed[b]=1&some[x]=1&some[a]=2';
+    expect(refused('/referring', query)).toEqual({});
+    expect(refused('/referring', 'if=all')).toEqual({});
+    const wrong =
+      'anchor=x&anchors=1&anchors=x&id=x&page[size]=51&sibling=x&if=4&deep[a]=x&closed[b]=x&closed[c]=1&some[a]=1';
+    expect(Object.keys(refused('/referring', wrong)).sort()).toEqual(
+      [
+        ...['anchor', 'anchors[1]', 'closed[b]', 'closed[c]', 'deep[a]', 'id', 'if', 'page[size]', 'sibling'],
+        'some[b]',
+      ].sort(),
+    );
+    expect(Object.keys(refused('/referring', 'page[size]=1'))).toEqual(['page[size]']);
+    expect(Object.keys(refused('/referring', 'page[size]=2.0'))).toEqual(['page[size]']);
+  });
+
+  test('the properties of an exploded object may be in its allOf', () => {
+    expect(refused('/pageable', 'page=1&sort=a&sort=b')).toEqual({});
+    expect(Object.keys(refused('/pageable', 'page=10&sort=c&size=1')).sort()).toEqual([
+      'page',
+      'size',
+      'sort[0]',
+    ]);
+    expect(Object.keys(refused('/pageable', 'sort=a'))).toEqual(['page']);
   });
 
   test('objects that cannot be read from text are not validated, and a required one must be there', () => {
