@@ -27,7 +27,8 @@ interface Pattern {
  */
 export function compilePattern(source: string, meter: Meter): Pattern {
   try {
-    return { test: tester(parse(source), meter), toString: () => source };
+    const test = unicodeTest(source, meter) ?? tester(parse(source, false), meter);
+    return { test, toString: () => source };
   } catch (error) {
     throw new PatternError(source, error instanceof Error ? error.message : String(error));
   }
@@ -42,19 +43,21 @@ interface Parsed {
   readonly alternatives: readonly AST.Alternative[];
 }
 
-/** Reads a property such as `\p{L}`, and `\u{e9}`, with the flag `u`: without it, they are a letter and a text in braces. */
-function parse(source: string): Parsed {
-  if (/\\(?:[pP]\{|u\{)/.test(source.replaceAll('\\\\', ''))) {
-    try {
-      return parseWith(true, forUnicode(source));
-    } catch {
-      // Other languages have further properties. Their patterns keep the meaning of Annex B.
-    }
+/**
+ * Properties such as `\p{L}`, and `\u{e9}`, are a letter and a text in braces without the flag `u`. Undefined for a pattern without them, and
+ * for properties of other languages: such a pattern keeps the meaning of Annex B.
+ */
+function unicodeTest(source: string, meter: Meter): Test | undefined {
+  if (!/\\(?:[pP]\{|u\{)/.test(source.replaceAll('\\\\', ''))) return undefined;
+  try {
+    return tester(parse(forUnicode(source), true), meter);
+  } catch {
+    return undefined;
   }
-  return parseWith(false, source);
 }
 
-function parseWith(isUnicode: boolean, source: string): Parsed {
+/** Without the flag `u`, parses by the rules of Annex B, like `new RegExp(source)`. */
+function parse(source: string, isUnicode: boolean): Parsed {
   const { alternatives } = new RegExpParser().parsePattern(source, 0, source.length, { unicode: isUnicode });
   return { source, isUnicode, alternatives };
 }

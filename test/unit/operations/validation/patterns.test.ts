@@ -148,11 +148,12 @@ describe('a pattern', () => {
   });
 
   it.each([
-    ['an escaped backslash before a p', '^\\\\p{2}$', '\\pp'],
+    ['a p behind an escaped backslash', '^\\\\p{2}$', '\\pp'],
+    ['a name that RE2 does not have', '^(?:\\p{Script_Extensions=Grek}+)+$', 'p{Script_Extensions=Grek}'],
     ['a property of another language', '^\\p{javaLowerCase}$', 'p{javaLowerCase}'],
-  ])('%s is no property', (_, source, matching) => {
+  ])('%s is read as a text', (_, source, matching) => {
     const compiled = compilePattern(source, meter);
-    meter.begin(20);
+    meter.begin(30);
     expect([compiled.test(matching), compiled.test('é')]).toEqual([true, false]);
   });
 
