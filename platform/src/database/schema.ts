@@ -110,6 +110,8 @@ export interface Tables {
   idempotency_keys: {
     account_id: string;
     principal_id: string;
+    /** Null in rows of earlier versions. */
+    principal_type: string | null;
     key: string;
     fingerprint: string;
     status: number | null;

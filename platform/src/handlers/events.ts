@@ -5,6 +5,7 @@ import { notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
 import { type Filter, readFilters, toTime } from '../lists/filters.ts';
 import { type ListSource, readPage } from '../lists/page.ts';
+import { scopesOf } from '../resources/visibility.ts';
 import { ok, pathId, type Services } from './services.ts';
 
 type Event = Pick<Selectable<Tables['events']>, 'sequence' | 'payload'>;
@@ -19,22 +20,12 @@ export function eventHandlers({ sealer }: Services): Handlers {
         .selectFrom('events')
         .select('payload')
         .where('id', '=', id)
-        .where((where) => where.or(recipientsOf(call).map((recipient) => where.and(recipient))))
+        .where((where) => where.or(scopesOf(call.caller).map((scope) => where.and(scope))))
         .executeTakeFirst();
       if (!event) throw notFound('event', id);
       return ok(event.payload);
     },
   };
-}
-
-/** The recipients whose events the caller reads: the acting Account, its Organization and the principal. */
-function recipientsOf({ caller }: Call) {
-  const { accountId, principalId, organizationId } = caller;
-  return [
-    { scope_type: 'Account', scope_id: accountId },
-    { scope_type: 'Person', scope_id: principalId },
-    ...(organizationId === undefined ? [] : [{ scope_type: 'Organization', scope_id: organizationId }]),
-  ];
 }
 
 /** The list has no total, because it only grows. */
@@ -50,8 +41,8 @@ function eventList(db: Database, call: Call): ListSource<Event> {
 export function selectEvents(db: Database, call: Call, afterKey: string, limit: number) {
   const filters = readFilters(call);
   // One query for each recipient, so that each reads a range of an index in the list's order.
-  const ofRecipients = recipientsOf(call).map((recipient) => {
-    const query = selectLater(db, afterKey).where((where) => where.and(recipient));
+  const ofRecipients = scopesOf(call.caller).map((scope) => {
+    const query = selectLater(db, afterKey).where((where) => where.and(scope));
     return sql`(${filters.reduce(withFilter, query).orderBy('sequence').limit(limit)})`;
   });
   return db

@@ -27,13 +27,12 @@ export function operationHandlers({ jobs, sealer, settings }: Services): Handler
   };
 }
 
-/** The operations of the acting Account, and those that the Person started for any Account. */
+/** The operations of the acting Account, and what the Person that calls started for any Account. */
 function selectVisible(db: Database, { caller }: Call) {
-  return db
-    .selectFrom('operations')
-    .where((where) =>
-      where.or([where('account_id', '=', caller.accountId), where('person_id', '=', caller.principalId)]),
-    );
+  return db.selectFrom('operations').where((where) =>
+    // Nothing equals null, which stands for a ServiceAccount.
+    where.or([where('account_id', '=', caller.accountId), where('person_id', '=', caller.personId ?? null)]),
+  );
 }
 
 function operationList(db: Database, call: Call): ListSource<Operation> {

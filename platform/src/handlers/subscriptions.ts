@@ -9,6 +9,7 @@ import type { Call } from '../http/call.ts';
 import { invalid, notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
 import { type ListSource, readPage } from '../lists/page.ts';
+import { scopesOf } from '../resources/visibility.ts';
 import { ok, pathId, type Services } from './services.ts';
 
 type Subscription = Selectable<Tables['subscriptions']>;
@@ -145,7 +146,7 @@ function check({ url, subscribedEvents }: Partial<SubscriptionBody>, allowPrivat
   if (subscribedEvents) checkSubscribedEvents(subscribedEvents);
 }
 
-/** The subscription of the path, if it belongs to the acting Account, its Organization or the principal. */
+/** The subscription of the path, if it belongs to the acting Account, its Organization or the Person that calls. */
 export async function findSubscription(db: Database, call: Call): Promise<Subscription> {
   const id = pathId(call, 'subscriptionId');
   const subscription = await selectVisible(db, call).selectAll().where('id', '=', id).executeTakeFirst();
@@ -156,13 +157,7 @@ export async function findSubscription(db: Database, call: Call): Promise<Subscr
 function selectVisible(db: Database, { caller }: Call) {
   return db
     .selectFrom('subscriptions')
-    .where((where) =>
-      where.or([
-        where.and({ scope_type: 'Account', scope_id: caller.accountId }),
-        where.and({ scope_type: 'Person', scope_id: caller.principalId }),
-        where.and({ scope_type: 'Organization', scope_id: caller.organizationId ?? '' }),
-      ]),
-    );
+    .where((where) => where.or(scopesOf(caller).map((scope) => where.and(scope))));
 }
 
 function subscriptionList(

@@ -61,11 +61,13 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([call.operationId, call.params, call.query, call.body ?? null]))
     .digest('base64');
+  const type = call.caller.personId === undefined ? 'ServiceAccount' : 'Person';
   const claimed = await db
     .insertInto('idempotency_keys')
     .values({
       account_id: call.caller.accountId,
       principal_id: call.caller.principalId,
+      principal_type: type,
       key,
       fingerprint,
       status: null,
@@ -78,10 +80,12 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
   if (claimed) return undefined;
   const earlier = await db
     .selectFrom('idempotency_keys')
-    .select(['fingerprint', 'status', 'body'])
+    .select(['fingerprint', 'principal_type', 'status', 'body'])
     .where(ownedBy(call, key))
     .executeTakeFirstOrThrow();
-  if (earlier.fingerprint !== fingerprint)
+  // Earlier versions did not write the type.
+  const isOther = earlier.principal_type !== null && earlier.principal_type !== type;
+  if (isOther || earlier.fingerprint !== fingerprint)
     throw invalid('Idempotency-Key', 'was used with another request before');
   const body = earlier.body === null ? {} : { body: earlier.body };
   return { status: earlier.status ?? 200, ...body, isReplayed: true };

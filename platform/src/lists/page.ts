@@ -19,7 +19,7 @@ export interface ListSource<Row> {
 export interface ListRules {
   /** What happens with a token that is stale, forged or of another query (contract section 4.1 rule 6). */
   readonly onStaleToken?: 'restart';
-  /** Binds tokens to more than the operation, the Account and the filters. */
+  /** Binds tokens to more than the operation, the caller and the filters. */
   readonly boundTo?: string;
   /** Sealed into tokens: the version of the list that they continue. */
   readonly version?: string;
@@ -89,13 +89,5 @@ export function openPageToken(sealer: TokenSealer, call: Call, rules: ListRules)
 }
 
 function queryOf(call: Call, { boundTo = '' }: ListRules): string {
-  const { accountId, organizationId, principalId } = call.caller;
-  return JSON.stringify([
-    call.operationId,
-    accountId,
-    organizationId,
-    principalId,
-    readFilters(call),
-    boundTo,
-  ]);
+  return JSON.stringify([call.operationId, call.caller, readFilters(call), boundTo]);
 }

@@ -12,7 +12,7 @@ export function selectResources(db: Database, call: Call, kind: string, limit: n
   const ways = waysToSee(db, call, kind).map(
     (way) => sql`(${way.selectAll().where('sequence', '>', afterKey).orderBy('sequence').limit(limit)})`,
   );
-  // A caller without an Organization may see no resource of a kind that belongs to Organizations alone.
+  // A caller without an Organization sees nothing that belongs to Organizations alone, and a ServiceAccount nothing that belongs to Persons.
   const none = sql`${db.selectFrom('resources').selectAll().where(sql.lit(false))}`;
   return sql<Resource>`(${sql.join(ways.length === 0 ? [none] : ways, sql` union `)})`.as<'found'>('found');
 }

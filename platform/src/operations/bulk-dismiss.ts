@@ -10,14 +10,17 @@ interface Item {
   readonly detail: string;
 }
 
-/** Dismisses notifications of the requesting Person one by one. Some may fail while others succeed. */
+/**
+ * Dismisses notifications of the requesting Person one by one. Some may fail while others succeed. For a ServiceAccount all fail, because
+ * it has none.
+ */
 export const bulkDismissWork: OperationWork = async (db, operation, now) => {
   const ids = [...new Set(operation.input.notificationIds as string[])];
   const notifications = await db
     .selectFrom('resources')
     .selectAll()
     .where('kind', '=', 'Notification')
-    .where('person_id', '=', operation.principal_id)
+    .where('person_id', '=', operation.person_id)
     .where('id', 'in', ids)
     .forUpdate()
     .execute();

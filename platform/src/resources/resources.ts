@@ -115,7 +115,7 @@ export async function findOwnedResource(
   const resource = await findResource(db, caller, kind, id);
   const isOfOrganization = resource.account_id === null && resource.organization_id === caller.organizationId;
   const isOwned =
-    resource.account_id === caller.accountId || resource.person_id === caller.principalId || isOfOrganization;
+    resource.account_id === caller.accountId || resource.person_id === caller.personId || isOfOrganization;
   if (!isOwned) throw forbidden(`Only the owner of the ${spaced(kind)} "${id}" may change it.`);
   return resource;
 }

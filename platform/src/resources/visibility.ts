@@ -11,7 +11,7 @@ export interface Visibility {
 
 /**
  * The resources of a kind that a caller may see, as alternatives: its Account is the owner or the other party, its
- * Organization is the owner, or the caller itself is. The same scopes receive the events of the kind.
+ * Organization is the owner, or the Person is that calls. The same scopes receive the events of the kind.
  */
 export function visibilityOf(kind: string, caller: ActingCaller): Visibility[] {
   const entry = findCatalogResource(kind);
@@ -21,7 +21,16 @@ export function visibilityOf(kind: string, caller: ActingCaller): Visibility[] {
     counterparty_account_id: entry.bothParties && caller.accountId,
     organization_id:
       (entry.scopes.includes('Organization') || entry.sharedInOrganization) && caller.organizationId,
-    person_id: entry.scopes.includes('Person') && !entry.keptToAccount && caller.principalId,
+    person_id: entry.scopes.includes('Person') && !entry.keptToAccount && caller.personId,
   };
   return Object.entries(ids).flatMap(([column, id]) => (id ? [{ column: column as Owner, id }] : []));
+}
+
+/** The scopes whose events and subscriptions a caller reads: the acting Account, its Organization, and the Person that calls. */
+export function scopesOf({ accountId, organizationId, personId }: ActingCaller) {
+  return [
+    { scope_type: 'Account', scope_id: accountId },
+    ...(organizationId === undefined ? [] : [{ scope_type: 'Organization', scope_id: organizationId }]),
+    ...(personId === undefined ? [] : [{ scope_type: 'Person', scope_id: personId }]),
+  ];
 }
