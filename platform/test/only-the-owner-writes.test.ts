@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ACCT_1, ACCT_2, ACCT_3, trigger } from './fixtures/client.ts';
+import { ACCT_1, ACCT_2, ACCT_3, type Client, trigger } from './fixtures/client.ts';
 import { quickest } from './fixtures/databases.ts';
 import { usePlatform } from './fixtures/platform.ts';
 
 const SUBSCRIPTIONS = '/v3/platform/webhook-subscriptions';
+const KEYS = '/v3/platform/api-keys';
 const SVC_1 = { ...ACCT_1, 'x-principal-id': 'svc_1', 'x-principal-type': 'ServiceAccount' };
+const SVC_ORG = { ...SVC_1, 'x-principal-id': 'svc_org' };
 /** person_1, acting for acct_2 as X-Service-Account lets it. */
 const PERSON_1_FOR_ACCT_2 = { ...ACCT_2, 'x-principal-id': 'person_1' };
 
@@ -50,6 +52,32 @@ describe.each([quickest])('on $name', (database) => {
     const body = { type: 'Invoice.Returned', resourceId };
     const answer = await platform.as(ACCT_2).send('POST', '/v3/platform/event-triggers', body);
     expect(answer.status).toBe(403);
+  });
+
+  test('a ServiceAccount triggers no event of what has more rights', async () => {
+    const service = platform.as(SVC_1);
+    const { body: ofPerson } = await platform.as(ACCT_1).send('POST', KEYS, { name: 'Mine' });
+    const { body: ofGroup } = await platform.as(SVC_ORG).send('POST', KEYS, { name: 'Group' });
+    const changes: [string, string][] = [
+      ['ApiKey.Revoked', ofPerson.id],
+      ['ApiKey.Revoked', ofGroup.id],
+      ['ServiceAccount.Disabled', 'svc_org'],
+      ['ServiceAccount.Activated', 'svc_org'],
+    ];
+    const statuses = (client: Client) =>
+      Promise.all(
+        changes.map(async ([type, resourceId]) => {
+          const body = { type, resourceId };
+          return (await client.send('POST', '/v3/platform/event-triggers', body)).status;
+        }),
+      );
+    expect(await statuses(service)).toEqual([403, 403, 403, 403]);
+    for (const key of [ofPerson, ofGroup])
+      expect((await platform.as(ACCT_1).get(`${KEYS}/${key.id}`)).body.status).toBe('Active');
+    expect(await statuses(platform.as(SVC_ORG))).toEqual([403, 201, 201, 201]);
+    const { body: own } = await platform.as(ACCT_1).send('POST', KEYS, { name: 'Own', principalId: 'svc_1' });
+    await trigger(service, 'ApiKey.Revoked', { resourceId: own.id });
+    await trigger(platform.as(ACCT_1), 'ApiKey.Revoked', { resourceId: ofPerson.id });
   });
 
   test('no write changes a resource of another Account', async () => {

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { newId } from '../catalog/catalog.ts';
 import type { Database } from '../database/schema.ts';
 import { lockResource, type Resource, recordTransition } from '../events/transitions.ts';
-import type { Call } from '../http/call.ts';
+import type { ActingCaller, Call } from '../http/call.ts';
 import { forbidden, invalid, notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
 import { findOwnedResource, insertResource, resourceBody } from '../resources/resources.ts';
@@ -54,28 +54,32 @@ export function apiKeyHandlers({ settings }: Services): Handlers {
       const { id } = await findOwnedResource(db, call.caller, 'ApiKey', pathId(call, 'apiKeyId'));
       // A parallel request may be revoking it.
       const key = await lockResource(db, id);
-      await checkRevoker(db, call, key);
+      await checkRights(db, call.caller, key);
       if (key.status === 'Revoked') return ok(resourceBody(key));
       return ok(resourceBody(await recordTransition(db, key, { part: 'Revoked', at: settings.now() })));
     },
   };
 }
 
-/** Throws a 403 for a ServiceAccount that has fewer rights than the key: the key of a Person, or of a ServiceAccount of the Organization. */
-async function checkRevoker(db: Database, { caller }: Call, key: Resource): Promise<void> {
+/**
+ * Throws a 403 for a ServiceAccount that has fewer rights than what it would change: the key of a Person, or what belongs to the
+ * Organization, such as another ServiceAccount and its key.
+ */
+export async function checkRights(db: Database, caller: ActingCaller, resource: Resource): Promise<void> {
   if (caller.personId !== undefined) return;
-  const { principalType, principalId } = key.fields;
-  if (principalType === 'Person') throw forbidden('A ServiceAccount may not revoke the key of a Person.');
-  if (key.account_id !== null || principalId === caller.principalId) return;
+  const { principalType, principalId = resource.id } = resource.fields;
+  if (principalType === 'Person') throw forbidden('A ServiceAccount may not change the key of a Person.');
+  if (resource.account_id !== null || principalId === caller.principalId) return;
   const service = await db
     .selectFrom('resources')
     .select('id')
     .where('kind', '=', 'ServiceAccount')
     .where('id', '=', caller.principalId)
     .where('account_id', 'is', null)
-    .where('organization_id', '=', key.organization_id)
+    .where('organization_id', '=', resource.organization_id)
     .executeTakeFirst();
-  if (!service) throw forbidden('A ServiceAccount of an Account may not revoke a key of its Organization.');
+  if (!service)
+    throw forbidden('A ServiceAccount of an Account may not change what belongs to its Organization.');
 }
 
 /**

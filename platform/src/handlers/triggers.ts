@@ -9,6 +9,7 @@ import type { Handlers } from '../http/routes.ts';
 import { operationBody } from '../operations/operation.ts';
 import { triggerOperation } from '../operations/triggered.ts';
 import { findOwnedResource, insertResource, resourceBody } from '../resources/resources.ts';
+import { checkRights } from './api-keys.ts';
 import type { Services } from './services.ts';
 
 interface TriggerBody {
@@ -44,14 +45,27 @@ export function triggerHandlers({ settings }: Services): Handlers {
         const operation = await triggerOperation(db, call.caller, part, body.resourceId, at);
         return { status: 201, body: { type: body.type, resource: operationBody(operation) } };
       }
-      const resource = body.resourceId
-        ? await findOwnedResource(db, call.caller, kind, body.resourceId)
-        : await makeUp(db, call.caller, kind, body.counterpartyAccountId, at);
+      const resource = await resourceOf(db, call.caller, kind, body, at);
       const context = PER_CHANNEL.has(body.type) ? { channel: body.channel ?? 'InApp' } : undefined;
       const changed = await recordTransition(db, resource, { part, at, ...(context && { context }) });
       return { status: 201, body: { type: body.type, resource: resourceBody(changed) } };
     },
   };
+}
+
+/** The resource that the request names, or a made-up one. */
+async function resourceOf(
+  db: Database,
+  caller: ActingCaller,
+  kind: string,
+  { resourceId, counterpartyAccountId }: TriggerBody,
+  at: Date,
+): Promise<Resource> {
+  if (!resourceId) return makeUp(db, caller, kind, counterpartyAccountId, at);
+  const resource = await findOwnedResource(db, caller, kind, resourceId);
+  // Events such as `ApiKey.Revoked` and `ServiceAccount.Activated` end or restore what a principal may do.
+  await checkRights(db, caller, resource);
+  return resource;
 }
 
 /** A resource that belongs to every scope that can receive the kind's events, with the members of the catalog. */
