@@ -96,16 +96,18 @@ async function ownerOf(db: Database, { caller }: Call, principalId: string) {
     .where('kind', '=', 'ServiceAccount')
     .where('id', '=', principalId)
     .executeTakeFirst();
+  const { accountId, organizationId } = caller;
+  const isOfAccount = service?.account_id === accountId;
+  if (!isOfAccount && principalId !== caller.principalId)
+    throw invalid('principalId', 'names neither the caller nor a ServiceAccount of this Account');
   if (service && SWITCHED_OFF.includes(service.status))
     throw invalid('principalId', `names a ServiceAccount that is ${service.status}`);
   const principalType = 'ServiceAccount';
-  if (service?.account_id === caller.accountId) return { principalType, account_id: caller.accountId };
-  if (principalId !== caller.principalId) {
-    throw invalid('principalId', 'names neither the caller nor a ServiceAccount of this Account');
-  }
-  return service?.organization_id
-    ? { principalType, organization_id: service.organization_id }
-    : { principalType, account_id: caller.accountId };
+  if (isOfAccount) return { principalType, account_id: accountId };
+  // A ServiceAccount of another Organization may have the same id.
+  return organizationId !== undefined && service?.organization_id === organizationId
+    ? { principalType, organization_id: organizationId }
+    : { principalType, account_id: accountId };
 }
 
 /**
@@ -141,7 +143,8 @@ function findKey(db: Database, digest: string) {
             .select('service.id')
             .where('service.kind', '=', 'ServiceAccount')
             .where('service.status', 'in', SWITCHED_OFF)
-            .where('service.id', '=', sql<string>`key.fields ->> 'principalId'`),
+            .where('service.id', '=', sql<string>`key.fields ->> 'principalId'`)
+            .where(sql`key.fields ->> 'principalType'`, '=', 'ServiceAccount'),
         ),
       ),
     )
