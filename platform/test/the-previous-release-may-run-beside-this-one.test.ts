@@ -10,14 +10,18 @@ import {
 } from '../src/deliveries/queue.ts';
 import { settleOptions } from '../src/settings.ts';
 import { databases, type OpenTestDatabase } from './fixtures/databases.ts';
-import { claimAs020, retryAs020 } from './fixtures/releases/queue-0.2.0.ts';
+import { RELEASED_QUEUES } from './fixtures/releases/queues.ts';
 import { insertSubscription } from './fixtures/subscription.ts';
 
 const SUBSCRIPTION = 'sub_1';
 const { deliveries: SETTINGS } = settleOptions({ host: '', port: 0 });
 const later = (seconds: number) => new Date(Date.now() + seconds * 1000);
 
-describe.each(databases)('deliveries on $name', ({ open }) => {
+const cases = Object.entries(RELEASED_QUEUES).flatMap(([version, released]) =>
+  databases.map((database) => ({ version, released, database })),
+);
+
+describe.each(cases)('beside $version on $database.name', ({ released, database: { open } }) => {
   let files: OpenTestDatabase;
   let database: OpenDatabase;
   beforeEach(async () => {
@@ -52,7 +56,7 @@ describe.each(databases)('deliveries on $name', ({ open }) => {
   const claim = (count: number, lease = 30) =>
     claimDeliveries(database.db, slots(count), new Date(), later(lease));
   const claimBefore = (count: number, now = new Date()) =>
-    claimAs020(database.db, slots(count), now, later(30));
+    released.claim(database.db, slots(count), now, later(30));
   const fail = (delivery: ClaimedDelivery) => {
     const outcome = {
       isDelivered: false,
@@ -64,7 +68,7 @@ describe.each(databases)('deliveries on $name', ({ open }) => {
     return logAttempts(database.db, SETTINGS, [{ delivery, attemptedAt: new Date(), outcome }], new Date());
   };
 
-  test('0.2.0 does not send what this version is sending, until its lease has ended', async () => {
+  test('the release does not send what this version is sending, until its lease has ended', async () => {
     await queue(2);
     expect((await claim(1)).length).toBe(1);
     expect((await claim(1, -1)).length).toBe(1);
@@ -72,7 +76,7 @@ describe.each(databases)('deliveries on $name', ({ open }) => {
     expect(await claimBefore(2)).toEqual([]);
   });
 
-  test('this version does not send what 0.2.0 is sending, even if the subscription is resumed meanwhile', async () => {
+  test('this version does not send what the release is sending, even if the subscription is resumed meanwhile', async () => {
     await queue(1);
     expect((await claimBefore(1)).length).toBe(1);
     await hastenDeliveries(database.db, SUBSCRIPTION, new Date());
@@ -85,19 +89,19 @@ describe.each(databases)('deliveries on $name', ({ open }) => {
     const [first] = await claim(1);
     if (first) await fail(first);
     const [again = ''] = await claimBefore(1, later(60));
-    await retryAs020(database.db, again, later(-1));
+    await released.retry(database.db, again, later(-1));
     const [third] = await claim(1);
     expect([first?.deliveryId, again]).toEqual([third?.deliveryId, third?.deliveryId]);
     expect(third?.failures).toBe(2);
   });
 
-  test('a delivery that 0.2.0 left behind and that failed here is hastened like any other', async () => {
+  test('a delivery that the release left behind and that failed here is hastened like any other', async () => {
     await queue(1);
     const [left = ''] = await claimBefore(1);
     // The end of its lease, after a crash.
     await database.db
       .updateTable('delivery_queue')
-      .set({ due_at: later(-1) })
+      .set({ [released.leaseEnd]: later(-1) })
       .execute();
     const [claimed] = await claim(1);
     if (claimed) await fail(claimed);
