@@ -7,6 +7,8 @@ import { createDatabase } from './fixtures/postgres.ts';
 
 const serverUrl = inject('postgresUrl');
 const PAYABLE = '/v3/payments/payables/payable_1001';
+const MOVEMENTS =
+  '/v3/payments/funds-movements?filter[payableId][eq]=payable_1001&filter[externalId][eq]=BILL-2600';
 
 // A second connection changes the jobs, which an embedded database does not have.
 describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
@@ -38,6 +40,11 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     await client.poll(`/v3/platform/operations/${body.id}`, ({ status }) => status === 'Completed');
   }
 
+  const settleNow = () =>
+    sql`update pgboss.job set start_after = now() where name = 'settlements' and state = 'created'`.execute(
+      database.db,
+    );
+
   const settlements = async () => {
     const { rows } = await sql<{ state: string; retry_count: number; kept: boolean }>`
       select state, retry_count, keep_until > now() + interval '100 years' as kept
@@ -58,12 +65,24 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     await client.poll(PAYABLE, ({ status }) => status === 'Paid');
   });
 
+  test('a movement of funds ends although a triggered event was faster than its settlement', async () => {
+    const statuses = async () => (await client.walk(MOVEMENTS)).map(({ status }) => status);
+    await open();
+    await trigger(client, 'Payable.PartiallyPaid', { resourceId: 'payable_1001' });
+    await open();
+    await trigger(client, 'Payable.Returned', { resourceId: 'payable_1001' });
+    expect(await statuses()).toEqual(['Processing', 'Processing']);
+    await settleNow();
+    await expect.poll(statuses).toEqual(['Returned', 'Returned']);
+    expect((await client.get(PAYABLE)).body.status).toBe('Returned');
+  });
+
   test('an open payable whose settlement was given up is settled when it is opened again, and paid once', async () => {
     const { db } = database;
     await open();
     await sql`update pgboss.job set state = 'failed' where name = 'settlements'`.execute(db);
     await open();
-    await sql`update pgboss.job set start_after = now() where state = 'created'`.execute(db);
+    await settleNow();
     await client.poll(PAYABLE, ({ status }) => status === 'Paid');
     await trigger(client, 'Payable.PartiallyPaid', { resourceId: 'payable_1001' });
     await open();

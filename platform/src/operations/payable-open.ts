@@ -104,21 +104,29 @@ function findMovement(db: Database, { id, account_id, sequence, events }: Resour
   );
 }
 
-/** Completes the movement of funds, and marks the payable and its invoice as paid. */
+/** Ends the movement of funds. Marks the payable and its invoice as paid if the payable is open for this movement. */
 export function settle(db: Database, now: () => Date, job: Job): Promise<void> {
   return db.transaction().execute(async (trx) => {
     await sql`set local lock_timeout = ${sql.lit(LOCK_TIMEOUT)}`.execute(trx);
     const at = now();
     const payable = await lockResource(trx, job.data.payableId ?? '');
     const movement = await lockResource(trx, job.data.fundsMovementId ?? '');
-    if (payable.status !== 'Open') return;
-    // Another job settled it, and the payable has been opened again, for another movement.
-    if (movement.created_at.toISOString() < (payable.events.openAt ?? '')) return;
-    await recordTransition(trx, movement, { part: 'Completed', at });
+    const isOpen = isOpenFor(payable, movement);
+    // A triggered event may have ended the payable before.
+    if (isOpen || movement.status === 'Processing') {
+      const part = payable.status === 'Returned' ? 'Returned' : 'Completed';
+      await recordTransition(trx, movement, { part, at });
+    }
+    if (!isOpen) return;
     await recordTransition(trx, payable, { part: 'Paid', at });
     const invoice = await findInvoice(trx, payable);
     if (invoice) await recordTransition(trx, invoice, { part: 'Paid', at });
   });
+}
+
+/** Whether the payable waits for this movement. It may have been opened again since, for another one. */
+function isOpenFor({ status, events }: Resource, movement: Resource): boolean {
+  return status === 'Open' && movement.created_at.toISOString() >= (events.openAt ?? '');
 }
 
 /** The invoice that a payable names, if the payer owns it: the id came from a client. */
