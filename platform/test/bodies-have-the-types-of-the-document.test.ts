@@ -51,6 +51,10 @@ const withBody = operations.flatMap(({ requestBody, ...operation }) =>
   requestBody ? [{ ...operation, requestBody }] : [],
 );
 
+const withoutBody = operations.filter(
+  ({ method, requestBody }) => method !== 'GET' && requestBody === undefined,
+);
+
 /** The example with every optional member. */
 function fullExample({ schema, example }: DocumentBody): Json {
   const properties = Object.entries(schema.properties as Record<string, Json>);
@@ -81,6 +85,23 @@ const callers: readonly [name: string, connect: () => Client][] = [
     () => createClient(gateway.url, { authorization: 'Bearer person' }),
   ],
 ];
+
+test.each(withoutBody)(
+  'the platform refuses every body of $id but an empty object',
+  async ({ method, path }) => {
+    const send = (body: unknown) =>
+      platform.as(ACCT_1).send(method, path.replaceAll(/\{\w+\}/g, 'any_1'), body);
+    for (const body of [undefined, {}]) expect((await send(body)).status).toBe(404);
+    for (const [field, body] of [
+      ['surplus', { surplus: 1 }],
+      ['body', [1]],
+      ['body', 'text'],
+    ] as const) {
+      const { status, body: answer } = await send(body);
+      expect([status, answer.errors.map((error) => error.field)]).toEqual([422, [field]]);
+    }
+  },
+);
 
 describe.each(callers)('%s', (_, connect) => {
   test.each(withBody)('refuses every body of $id with a value of another type, and names it', async (one) => {

@@ -24,6 +24,9 @@ export interface ContractOperation {
 
 const DOCUMENT = fileURLToPath(new URL('../../openapi.yaml', import.meta.url));
 
+/** For writes that declare no body. `{}` is allowed, because many clients send it. Members are refused, as in declared bodies. */
+const NO_BODY = { type: ['object', 'null'], additionalProperties: false };
+
 /** openapi.yaml, once it is parsed: it does not change while the process runs. */
 let contract: Json | undefined;
 
@@ -46,7 +49,7 @@ export function loadContract(): ContractOperation[] {
         method: method.toUpperCase() as ContractOperation['method'],
         url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
         showsSecret: JSON.stringify(operation.responses).includes('#/components/headers/NoStore'),
-        schema,
+        schema: method === 'get' ? schema : { body: NO_BODY, ...schema },
       };
     }),
   );
