@@ -11,7 +11,7 @@ export interface Visibility {
 
 /**
  * The resources of a kind that a caller may see, as alternatives: its Account is the owner or the other party, its
- * Organization is the owner, or the Person is that calls. The same scopes receive the events of the kind.
+ * Organization is the owner, or the Person that calls is. The same scopes receive the events of the kind.
  */
 export function visibilityOf(kind: string, caller: ActingCaller): Visibility[] {
   const entry = findCatalogResource(kind);
