@@ -38,6 +38,12 @@ export class Generations<T> {
     return value;
   }
 
+  /** A key may come twice. */
+  *keys(): Generator<string> {
+    yield* this.#old.keys();
+    yield* this.#young.keys();
+  }
+
   clear(): void {
     // Not `clear`, which keeps the old entries in memory (docs/decisions/0011).
     if (this.#young.size > 0) this.#young = new Map();

@@ -1,13 +1,15 @@
 import type { UsageBatch } from '../../observe/usage/batch.ts';
+import { Generations } from '../../store/generations.ts';
 
-/** Principals that are remembered. The one that sent nothing for longest is forgotten first. */
-const MOST_PRINCIPALS = 5_000;
+/** Principals in each of two generations. Finding the oldest in a Set takes 3.6 µs, because it skips the places of all that were deleted. */
+const PRINCIPALS_PER_GENERATION = 5_000;
+
+const isSeen = () => true as const;
 
 /** The principals whose requests reached this replica lately. Of those that spend from one bucket in one second, one is remembered. */
 export class SeenPrincipals {
   readonly #batch: UsageBatch;
-  /** The one that was seen last is last. */
-  readonly #ids = new Set<string>();
+  readonly #ids = new Generations<true>(PRINCIPALS_PER_GENERATION);
 
   constructor(batch: UsageBatch) {
     this.#batch = batch;
@@ -16,22 +18,16 @@ export class SeenPrincipals {
 
   has(id: string): boolean {
     this.#batch.flush();
-    return this.#ids.has(id);
+    return this.#ids.get(id) !== undefined;
   }
 
+  /** An id may come twice. */
   ids(): Iterable<string> {
     this.#batch.flush();
-    return this.#ids;
+    return this.#ids.keys();
   }
 
   #add(id: string | undefined): void {
-    if (id === undefined) return;
-    this.#ids.delete(id);
-    this.#ids.add(id);
-    if (this.#ids.size <= MOST_PRINCIPALS) return;
-    for (const oldest of this.#ids) {
-      this.#ids.delete(oldest);
-      return;
-    }
+    if (id !== undefined) this.#ids.renew(id, isSeen);
   }
 }
