@@ -9,15 +9,15 @@ import type { RequestContext } from './request-context.ts';
  * was not charged has no RateLimit fields. After a charge there is either RateLimit or `Service-RateLimit-Mode: degraded`
  * (contract 8.1).
  */
-export function addGatewayFields(lines: Pick<FieldLines, 'add'>, context: RequestContext): void {
+export function addGatewayFields(lines: Pick<FieldLines, 'addOwn'>, context: RequestContext): void {
   const { requestId, charged } = context;
-  lines.add('X-Request-Id', requestId);
+  lines.addOwn('X-Request-Id', requestId);
   if (charged === undefined) return;
   // Both are empty where every limit is a shadow; a field without a member is not sent (RFC 9651 section 3.1).
-  if (charged.policy !== '') lines.add('RateLimit-Policy', charged.policy);
-  if (isDegraded(context)) lines.add('Service-RateLimit-Mode', 'degraded');
+  if (charged.policy !== '') lines.addOwn('RateLimit-Policy', charged.policy);
+  if (isDegraded(context)) lines.addOwn('Service-RateLimit-Mode', 'degraded');
   else if (charged.outcome !== 'uncounted' && charged.rateLimit !== '') {
-    lines.add('RateLimit', charged.rateLimit);
+    lines.addOwn('RateLimit', charged.rateLimit);
   }
 }
 
@@ -49,10 +49,10 @@ export function respond(
   addGatewayFields(lines, request);
   for (const name in sent.headers) lines.add(name, sent.headers[name] ?? '');
   addCors(lines, request.cors);
-  lines.add('Content-Type', 'application/problem+json');
+  lines.addOwn('Content-Type', 'application/problem+json');
   lines.add('Content-Length', `${bytes}`);
   // Without it, a shared cache may store a 404 or a 405 (RFC 9110 section 15.1).
-  lines.add('Cache-Control', 'no-store');
+  lines.addOwn('Cache-Control', 'no-store');
   if (sent.closes) exchange.makeLast();
   exchange.answer(sent.status, lines, { text, encoding: bytes === text.length ? 'latin1' : 'utf8' });
 }

@@ -59,7 +59,10 @@ export function addIdentity(lines: FieldLines, { account, organization, principa
   lines.addLines(
     `X-Account-Id: ${account}\r\nX-Principal-Id: ${principal.id}\r\nX-Principal-Type: ${principal.type}\r\n`,
   );
-  if (organization !== undefined) lines.add('X-Organization-Id', organization);
+  if (organization !== undefined) {
+    lines.check(organization);
+    lines.addOwn('X-Organization-Id', organization);
+  }
 }
 
 /** How the fields of a response change on their way to the client. */

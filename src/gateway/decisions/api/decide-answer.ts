@@ -8,10 +8,10 @@ import type { AskedRequest } from './asked-request.ts';
 export function answerOf(asked: AskedRequest, baseUrl: string) {
   const { refusal, requestId, caller, operation } = asked;
   const headers: Record<string, string> = { ...refusal?.headers };
-  const add = (name: string, value: string) => {
+  const addOwn = (name: string, value: string) => {
     headers[name] = value;
   };
-  addGatewayFields({ add }, asked);
+  addGatewayFields({ addOwn }, asked);
   return {
     allowed: refusal === undefined,
     status: refusal?.status ?? 200,

@@ -34,6 +34,11 @@ export class FieldLines {
     this.text += `${lineStart}${value}\r\n`;
   }
 
+  /** Adds a field as `add` does, whose name is constant and not for the upstream client, and whose value was checked or made here. */
+  addOwn(name: string, value: string): void {
+    this.text += `${name}: ${value}\r\n`;
+  }
+
   /** Notes whether a value could end its line. */
   check(value: string): void {
     if (!isFieldValue(value)) this.isSafe = false;
