@@ -56,3 +56,13 @@ test('windows of different buckets are not new for each other, and one that anot
   expect(newWindows.areIn(chargesOf({ second: 1, minute: 60, other: 5 }), 200_000)).toBe(true);
   expect(newWindows.areIn(chargesOf({ second: 60, minute: 60 }), 200_000)).toBe(true);
 });
+
+test('a new window is found behind charges that differ in their keys alone', () => {
+  const newWindows = new NewWindows();
+  const kind = {};
+  const settled = chargesOf({ second: 1 }).map((charge) => ({ ...charge, kind }));
+  for (let nowMs = 0; nowMs < 10_000; nowMs += 100) newWindows.areIn(settled, nowMs);
+  const charges = [...settled, ...settled, ...chargesOf({ other: 5 }), ...settled];
+  expect(newWindows.areIn([...settled, ...settled], 10_000)).toBe(false);
+  expect(newWindows.areIn(charges, 10_000)).toBe(true);
+});
