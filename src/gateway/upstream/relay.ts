@@ -88,18 +88,19 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
    * @returns why the request gets no turn; undefined if it does or waits
    */
   start(): Refusal | undefined {
-    this.#visit = this.#upstream.turns.enter(this);
+    const nowMs = performance.now();
+    this.#visit = this.#upstream.turns.enter(this, nowMs);
     if (this.#visit === undefined) {
       refund(this.context, this.#store);
       return UPSTREAM_BUSY;
     }
-    if (this.#visit.state === 'present') this.#begin();
+    if (this.#visit.state === 'present') this.#begin(nowMs);
     return undefined;
   }
 
   onTurn(waitedMs: number): void {
     this.context.queuedMs = waitedMs;
-    this.#begin();
+    this.#begin(performance.now());
   }
 
   onTurnedAway(reason: TurnedAway): void {
@@ -109,14 +110,14 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
     respond(context, reason === 'late' ? QUEUE_TIMEOUT : UPSTREAM_BUSY, this.#baseUrl);
   }
 
-  #begin(): void {
+  #begin(nowMs: number): void {
     this.context.hold?.share();
     if (this.#request.body instanceof Readable) this.#upstream.uploads.add(this);
-    this.#dispatch();
+    this.#dispatch(nowMs);
   }
 
-  #dispatch(): void {
-    this.#sentMs = performance.now();
+  #dispatch(nowMs: number): void {
+    this.#sentMs = nowMs;
     this.#upstream.pool.dispatch(this.#request);
   }
 
@@ -232,7 +233,7 @@ export class Relay implements ResponseHandler, ResponseChanges, Taker, Guest, St
       this.detach();
       this.#isRepeated = true;
       this.#request = { ...this.#request, needsNewConnection: true };
-      this.#dispatch();
+      this.#dispatch(performance.now());
       return;
     }
     if (codeOf(error) === HEADERS_TIMEOUT) this.#noteLatency(performance.now());

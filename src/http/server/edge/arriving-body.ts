@@ -11,6 +11,8 @@ const KEPT_BYTES = 65_536;
  */
 export class ArrivingBody extends Readable {
   readonly length: number;
+  /** When it began to arrive. */
+  readonly sinceMs = performance.now();
   readonly #socket: Socket;
   #left: number;
   #waiting: Buffer[] = [];

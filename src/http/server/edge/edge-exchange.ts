@@ -26,8 +26,6 @@ export class EdgeExchange extends Exchange implements Turn {
   readonly reader = 'edge';
   readonly isTunnel = false;
   readonly hasSwitched = false;
-  /** When it began to be served. */
-  readonly sinceMs = performance.now();
   isAnswered = false;
   hasBegun = false;
   isEnded = false;
@@ -54,6 +52,11 @@ export class EdgeExchange extends Exchange implements Turn {
 
   get isComplete(): boolean {
     return this.#arriving === undefined || this.#arriving.hasArrived;
+  }
+
+  /** When its body began to arrive; undefined if it came with the head. */
+  get sinceMs(): number | undefined {
+    return this.#arriving?.sinceMs;
   }
 
   /** Takes the next bytes of the connection while the request is not complete. @returns what follows the body */

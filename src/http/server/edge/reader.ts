@@ -88,7 +88,8 @@ export class EdgeReader implements Reader {
   #checkArriving(nowMs: number): void {
     const exchange = this.#exchange;
     if (exchange === undefined || exchange.isComplete || this.#isLastAnswered) return;
-    if (nowMs - exchange.sinceMs >= this.#role.limits.requestTimeoutMs)
+    const { sinceMs = nowMs } = exchange;
+    if (nowMs - sinceMs >= this.#role.limits.requestTimeoutMs)
       breakTurn(this.#connection, exchange, TOO_SLOW);
   }
 
