@@ -111,6 +111,18 @@ const BLOCKED_KINDS = KINDS.map((kind) => ({ kind, name: BLOCKED }));
 
 const ACCESSES = ['caller', 'person', 'public'] as const satisfies readonly Access[];
 
+const firstBuckets = (access: Access) => {
+  const [scope] = CONTRACT_SCOPES[access];
+  return { read: `${scope}-read`, write: `${scope}-write` };
+};
+
+/** The contract's bucket of the Account, Person or address. Constants, because each request is counted by them. */
+const FIRST_BUCKETS: Readonly<Record<Access, Readonly<Record<OperationKind, string>>>> = {
+  caller: firstBuckets('caller'),
+  person: firstBuckets('person'),
+  public: firstBuckets('public'),
+};
+
 /** The refusals of a request that was already charged. */
 const AFTER_CHARGE = ['BadRequest', 'PayloadTooLarge', 'ValidationError', 'ServiceUnavailable'];
 
@@ -132,7 +144,7 @@ export function* knownOutcomes(): Generator<readonly [kind: string, bucket: stri
   for (const { kind, name } of [...CONTRACT_ROWS, ...BLOCKED_KINDS]) yield [kind, name, 'denied'];
   for (const kind of KINDS) {
     for (const access of ACCESSES) {
-      const bucket = firstBucket(kind, access);
+      const bucket = FIRST_BUCKETS[access][kind];
       for (const outcome of ['admitted', 'uncounted', ...AFTER_CHARGE]) yield [kind, bucket, outcome];
     }
   }
@@ -142,17 +154,12 @@ export function* knownOutcomes(): Generator<readonly [kind: string, bucket: stri
 export function bucketOf({ operation, charged }: RequestContext): string {
   if (charged?.outcome === 'denied') return charged.bucket;
   if (operation === undefined || charged === undefined) return 'none';
-  return firstBucket(operation.kind, payingAccess(operation));
+  return FIRST_BUCKETS[payingAccess(operation)][operation.kind];
 }
 
 export function outcomeOf({ charged, refusal }: RequestContext): string {
   if (refusal !== undefined && refusal.code !== 'RateLimitExceeded') return refusal.code;
   return charged?.outcome ?? 'free';
-}
-
-/** The contract's bucket of the Account, Person or address. */
-function firstBucket(kind: OperationKind, access: Access): string {
-  return `${CONTRACT_SCOPES[access][0]}-${kind}`;
 }
 
 /** Every combination of source and status class that a response can have. The gateway answers preflight requests and refusals. */
