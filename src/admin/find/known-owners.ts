@@ -29,7 +29,8 @@ interface KnownSources {
     principalOf(id: string): Principal | undefined;
   };
   readonly activity: Activity;
-  readonly seen: { has(principal: string): boolean; ids(): Iterable<string> };
+  /** The principals that were seen lately; undefined where the files list everybody. */
+  readonly seen: { has(principal: string): boolean; ids(): Iterable<string> } | undefined;
   readonly blocks: Blocks;
   readonly live: Pick<LiveLimits, 'inForce'>;
   readonly directory: Directory;
@@ -113,7 +114,7 @@ export class KnownOwners {
 
   #isSeen(scope: BlockScope, id: string): boolean {
     const { activity, seen } = this.#sources;
-    if (scope === 'principal') return seen.has(id);
+    if (scope === 'principal') return seen?.has(id) === true;
     return activity.payerOf(scope, id) !== undefined;
   }
 
@@ -127,7 +128,7 @@ export class KnownOwners {
     const lists = [
       identities.named(scope) ?? [],
       limits()[SCOPES[scope].overrides].keys(),
-      scope === 'principal' && !identities.areListed ? seen.ids() : [],
+      (scope === 'principal' ? seen?.ids() : undefined) ?? [],
     ];
     const given = new Set<string>();
     for (const list of lists) {

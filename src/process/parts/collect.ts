@@ -49,7 +49,7 @@ export function collect(
     owners: new KnownOwners({
       identities: known,
       activity,
-      seen: new SeenPrincipals(batch),
+      seen: known.areListed ? undefined : new SeenPrincipals(batch),
       blocks,
       live: buckets.live,
       directory: identity.directory,
