@@ -51,7 +51,10 @@ const METHODS: ReadonlySet<string> = new Set([
 const TARGET_OCTETS = new Uint8Array(256).fill(1, 0x21, 0x7f);
 TARGET_OCTETS['#'.charCodeAt(0)] = 0;
 
-const END_OF_HEAD = Buffer.from('\r\n\r\n');
+const END_OF_HEAD = '\r\n\r\n';
+
+/** Most heads are shorter than this. What follows is mostly body, which is not converted to text. */
+const SCAN_LENGTH = 2_048;
 
 const VERSION = ' HTTP/1.1\r\n';
 
@@ -68,9 +71,8 @@ const NOT_PLAIN: ReadonlySet<string> = new Set([
  * @param limits a head with more bytes or fields is not plain
  */
 export function readPlainHead(bytes: Buffer, limits: HeadLimits): PlainHead | undefined {
-  const end = bytes.indexOf(END_OF_HEAD);
-  if (end === -1 || end + END_OF_HEAD.length > limits.maxHeaderBytes) return undefined;
-  const text = bytes.toString('latin1', 0, end + END_OF_HEAD.length);
+  const text = headText(bytes, limits.maxHeaderBytes);
+  if (text === undefined) return undefined;
   const methodEnd = text.indexOf(' ');
   const method = text.slice(0, methodEnd);
   if (!METHODS.has(method) || text[methodEnd + 1] !== '/') return undefined;
@@ -78,9 +80,19 @@ export function readPlainHead(bytes: Buffer, limits: HeadLimits): PlainHead | un
   while (TARGET_OCTETS[text.charCodeAt(targetEnd)] === 1) targetEnd++;
   if (!text.startsWith(VERSION, targetEnd)) return undefined;
   const from = targetEnd + VERSION.length;
-  const fields = readPlainFields({ bytes, base: 0, text }, from, end + 2, limits.maxHeaderFields);
+  const fields = readPlainFields({ bytes, base: 0, text }, from, text.length - 2, limits.maxHeaderFields);
   if (fields === undefined) return undefined;
   return new PlainHead(method, text.slice(methodEnd + 1, targetEnd), fields, text.length);
+}
+
+/** The head at the beginning of these bytes, with the empty line that ends it; undefined if it is not whole, or too long. */
+function headText(bytes: Buffer, maxBytes: number): string | undefined {
+  for (let length = Math.min(SCAN_LENGTH, maxBytes); ; length = maxBytes) {
+    const text = bytes.toString('latin1', 0, length);
+    const end = text.indexOf(END_OF_HEAD);
+    if (end !== -1) return text.slice(0, end + END_OF_HEAD.length);
+    if (length >= Math.min(maxBytes, bytes.length)) return undefined;
+  }
 }
 
 /** Undefined if the request is not plain. */
