@@ -1,4 +1,5 @@
 import { networkOf } from '../../domain/network.ts';
+import type { Access } from '../../domain/operation.ts';
 import { isRefunded, MAX_POINTS } from '../../domain/settlement/settlement.ts';
 import { KINDS_BY_METHOD } from '../../operations/listed-operation.ts';
 import type { Operation } from '../../stages/request-context.ts';
@@ -53,7 +54,7 @@ type CostReading =
   | (Unreadable & { readonly skipped?: Skipped });
 
 function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
-  const { kind, method, operation, personOnly, public: isPublic, settled } = record;
+  const { kind, method, operation, settled } = record;
   const reserved = record.cost;
   // What the request has cost in the end.
   const cost = settled === undefined && isCost(reserved) ? reserved : statedCost(record);
@@ -62,9 +63,13 @@ function loggedCost(record: LogFields, logged: LoggedOperations): CostReading {
   // Older versions of Weir did not log the kind.
   const known = kind ?? KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
   if (known !== 'read' && known !== 'write') return { problem: 'has no "kind"' };
-  const access = personOnly === true ? 'person' : isPublic === true ? 'public' : 'caller';
   const id = typeof operation === 'string' ? operation : '';
-  return { operation: logged.of(id, known, access), cost, reserved };
+  return { operation: logged.of(id, known, loggedAccess(record)), cost, reserved };
+}
+
+function loggedAccess({ personOnly, public: isPublic }: LogFields): Access {
+  if (personOnly === true) return 'person';
+  return isPublic === true ? 'public' : 'caller';
 }
 
 /** The program has stated the cost. The line has no method and path, so the document's operation is found by its id. */
