@@ -53,7 +53,10 @@ export async function recordFacts<T extends Fact>(
   const { recorded, others } = readsRecord
     ? await readAbout(record, kind, keys, nowMs)
     : { recorded: [], others: 0 };
-  const replaced = new Set([...known.map((fact) => kind.write(fact)), ...recorded.map(({ text }) => text)]);
+  const replaced = new Set([
+    ...known.flatMap((fact) => [kind.write(fact), kind.write(asWrittenBy030(fact))]),
+    ...recorded.map(({ text }) => text),
+  ]);
   const about = [...recorded.map(({ fact }) => fact), ...known];
   const facts = new Facts(kind);
   for (const fact of about) facts.add(fact, nowMs);
@@ -69,6 +72,11 @@ export async function recordFacts<T extends Fact>(
   });
   const published = { ...(await record.publish(messages, [...replaced])), facts: made };
   return keepsLonger ? withLongest(record, kind, published) : published;
+}
+
+/** Replicas of 0.3.0 write facts to the record again, without the members that they do not know. */
+function asWrittenBy030<T extends Fact>(fact: T): T {
+  return { ...fact, replica: undefined, filed: undefined };
 }
 
 /** A message of a record, and the fact that it states. */

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { recordFacts } from '../../../src/facts/fact-record.ts';
 import { type Fact, type FactKind, Facts, recordedFact } from '../../../src/facts/facts.ts';
+import { LIVE_LIMITS, type LiveLimit } from '../../../src/facts/live-limits.ts';
 import type { MessageRecord, RecordedMessage } from '../../../src/store/shared-store.ts';
 
 interface Named extends Fact {
@@ -168,6 +169,36 @@ it('a fact that is made keeps the record from forgetting it before all that it r
   expect(currents).toEqual([[]]);
   expect(published).toEqual([{ text: '["a","z",60,70]', untilMs: 1_000 }]);
   expect(replaced).toEqual(['["a","y",2,50]']);
+});
+
+it('a fact that is made replaces what replicas of 0.3.0 have written of the earlier one', async () => {
+  const earlier: LiveLimit = {
+    bucket: 'account-read',
+    id: 'acct_1',
+    limit: 500,
+    atMs: 10,
+    untilMs: 3_600_000,
+    why: 'launch',
+    by: 'alice',
+    replica: 'weir-0',
+    filed: 100,
+  };
+  const replaced: string[] = [];
+  const record = {
+    nowMs: async () => 60,
+    publish: async (_: readonly RecordedMessage[], texts: readonly string[] = []) => {
+      replaced.push(...texts);
+      return { received: 1, notPublished: undefined };
+    },
+  } as unknown as MessageRecord;
+  const making = {
+    keys: [LIVE_LIMITS.keyOf(earlier)],
+    make: (atMs: number) => [{ ...earlier, limit: 600, atMs, untilMs: atMs + 60_000 }],
+  };
+  await recordFacts(record, LIVE_LIMITS, making, [earlier]);
+  const text =
+    '{"bucket":"account-read","id":"acct_1","limit":500,"atMs":10,"untilMs":3600000,"why":"launch","by":"alice"';
+  expect(replaced).toEqual([`${text},"replica":"weir-0","filed":100}`, `${text}}`]);
 });
 
 it('a record with as many facts as are kept takes no further one, but a replacement', async () => {
