@@ -103,23 +103,21 @@ export function asPublication(value: unknown, ignored?: Pick<Ignored, 'add'>): P
   return asWhole(withReadable(value, LISTS, ignored));
 }
 
-/** Stands where the scope of an owner does. */
-export const REQUEST = 'request';
-
 const asked = Type.Object({
-  scope: Type.Union([...owner.properties.scope.anyOf, Type.Literal(REQUEST)]),
-  id: owner.properties.id,
+  ...owner.properties,
   yields: Type.Optional(Type.Boolean()),
+  isRequest: Type.Optional(Type.Boolean()),
 });
 
-/** Whom a replica was asked about. It yields to others if a caller asks about itself. */
-export interface AskedOwner extends RefusedOwner {
-  readonly yields?: boolean;
-}
-
 /** What a replica was asked about: an owner, or the requests with an id. */
-export type Asked =
-  | AskedOwner
-  | { readonly scope: typeof REQUEST; readonly id: string; readonly yields?: boolean };
+export interface Asked extends RefusedOwner {
+  /** Whether it yields to others, because a caller asks about itself. */
+  readonly yields?: boolean;
+  /**
+   * Whether the id is the id of requests. The scope then means nothing. It is one that replicas of 0.3.0 know: they report on this owner,
+   * and would refuse a list with any other scope.
+   */
+  readonly isRequest?: boolean;
+}
 
 export const asAsked = matchingEach(asked, MOST_ASKED);

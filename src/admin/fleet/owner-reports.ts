@@ -13,7 +13,6 @@ import { unknownSince } from '../freshness.ts';
 import { answered, readOthers } from './boards.ts';
 import {
   type Asked,
-  type AskedOwner,
   asAsked,
   asEndedRequest,
   asPublication,
@@ -24,7 +23,6 @@ import {
   MOST_REQUESTS,
   type OwnerReport,
   type PublishedReports,
-  REQUEST,
 } from './owner-report.ts';
 import { type OwnerSum, sumOf } from './owner-sum.ts';
 import { asRefusedRequest, type Refusals, type RefusedOwner } from './refusals.ts';
@@ -85,7 +83,7 @@ export class OwnerReports {
   }
 
   /** The sum over the replicas. The first time, it waits up to two seconds for their reports if `waits`. */
-  async sumOf(owner: AskedOwner, waits: boolean): Promise<OwnerSum> {
+  async sumOf(owner: Asked, waits: boolean): Promise<OwnerSum> {
     return this.#answersTo(owner, waits, (others) => {
       const sum = this.#sum(owner, others);
       return { result: sum, isWhole: sum.replicas === sum.ofReplicas || sum.ofReplicas === null };
@@ -94,7 +92,7 @@ export class OwnerReports {
 
   /** The requests with this id that ended in the last minutes at any replica, the last one first. Waits up to two seconds for the others. */
   async requestsWith(id: string): Promise<readonly EndedRequest[]> {
-    return this.#answersTo({ scope: REQUEST, id }, true, (others) => {
+    return this.#answersTo({ scope: 'account', id, isRequest: true }, true, (others) => {
       const answers = [...(others?.values() ?? [])].map(
         ({ requests }) => requests?.find((one) => one.id === id)?.found,
       );
@@ -237,11 +235,13 @@ export class OwnerReports {
 
   #textOf(asked: readonly Asked[]): string {
     const known = asked.slice(0, MOST_REPORTS);
-    const reports = known.filter(isOwner).map(({ scope, id }) => {
-      return { owner: { scope, id }, ...readable(this.#reportOn({ scope, id })) };
-    });
+    const reports = known
+      .filter(({ isRequest }) => !isRequest)
+      .map(({ scope, id }) => {
+        return { owner: { scope, id }, ...readable(this.#reportOn({ scope, id })) };
+      });
     const requests = known
-      .filter(({ scope }) => scope === REQUEST)
+      .filter(({ isRequest }) => isRequest)
       .map(({ id }) => ({ id, found: this.#requestsWith(id) }));
     return JSON.stringify({ takenAtMs: this.#sources.nowMs(), name: hostname(), reports, requests });
   }
@@ -260,17 +260,13 @@ export class OwnerReports {
 /** Undefined while Redis cannot be read. */
 type OtherReports = ReadonlyMap<string, PublishedReports> | undefined;
 
-function isOwner(asked: Asked): asked is AskedOwner {
-  return asked.scope !== REQUEST;
-}
-
 /** Operators come first. */
 function rankOf({ yields }: Asked): number {
   return yields ? 1 : 0;
 }
 
-function keyOf({ scope, id }: Asked): string {
-  return `${scope} ${id}`;
+function keyOf({ scope, id, isRequest }: Asked): string {
+  return `${isRequest ? 'request' : scope} ${id}`;
 }
 
 /** A report that other replicas can read. The id of an operation is what its document says. */
