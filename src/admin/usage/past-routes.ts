@@ -134,11 +134,15 @@ async function* textOf(
   for (let page = first; page.done !== true; page = await pages.next()) yield page.value.map(line).join('');
 }
 
-/** A row of CSV (RFC 4180). */
+/** What a spreadsheet would calculate. A caller may have chosen its id. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** A row of CSV (RFC 4180). A text that a spreadsheet would take for a formula has an apostrophe before it. */
 export function csvLine(row: OwnerDaySum): string {
-  return `${COLUMNS.map((column) => csvField(`${row[column]}`)).join(',')}\r\n`;
+  return `${COLUMNS.map((column) => csvField(row[column])).join(',')}\r\n`;
 }
 
-function csvField(text: string): string {
+function csvField(value: string | number): string {
+  const text = typeof value === 'string' && FORMULA.test(value) ? `'${value}` : `${value}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
