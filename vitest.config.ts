@@ -12,6 +12,7 @@ const SLOWEST = [
   'test/gateway/a-lost-',
   'platform/test/an-upgrade-',
   'test/store/journal/more-is-',
+  'test/store/journal/counting-',
   'test/commands/the-demo-',
   'test/gateway/console/old-figures-',
   'test/faults/replicas-share-',

@@ -35,6 +35,8 @@ export interface Replica {
   at: 0 | 1;
   server: number;
   isConnected: boolean;
+  /** Whether its charges and settlements look at the mark. */
+  insists: boolean;
   /** The period of a charge that Redis has counted, and whose answer is on its way. */
   unanswered: Period | -1;
   /** A settlement of a point: none, one whose answer is on its way, or one that has to be sent again. */
@@ -125,6 +127,8 @@ export interface Faults {
   slow: number;
   /** One replica has lost the lock and does not know. */
   locks: number;
+  /** One replica waits no longer for PostgreSQL, and goes on with what Redis has. */
+  impatience: number;
   periods: number;
   /** No fault: a charge costs one point more, or less, in the end. */
   settlements: number;
@@ -140,6 +144,7 @@ export const NO_FAULTS: Faults = {
   lost: 0,
   slow: 0,
   locks: 0,
+  impatience: 0,
   periods: 0,
   settlements: 0,
 };
@@ -150,6 +155,7 @@ export function newReplica(at: 0 | 1, server: number): Replica {
     at,
     server,
     isConnected: true,
+    insists: true,
     unanswered: -1,
     settling: 'none',
     pending: [0, 0],

@@ -35,20 +35,27 @@ export function journalModel({
         steps,
         (faults.failovers ?? 0) + (faults.slow ?? 0) + (faults.starts ?? 0) === 0,
         settles !== -1 ? 0 : (faults.settlements ?? 0) - counts.left.settlements,
+        faults.impatience ? lossesIn(faults) - lossesIn(counts.left) : 0,
       ),
   };
 }
 
-/** @param givenBack points that settlements have given back, or will */
+const lossesIn = ({ empties = 0, snapshots = 0 }: Partial<Faults>) => empties + snapshots;
+
+/**
+ * @param givenBack points that settlements have given back, or will
+ * @param refills how often Redis may have been filled by replicas that went on without the journal
+ */
 function problemOf(
   counts: Counts,
   steps: readonly Step<Counts>[],
   isOneServer: boolean,
   givenBack: number,
+  refills: number,
 ): string | undefined {
   const { admitted, added, died, unknown, rows, period, servers, primary } = counts;
   for (const at of [0, 1] as const) {
-    if (isOneServer && admitted[at] > counts.limit + died[at] + givenBack)
+    if (isOneServer && admitted[at] > (counts.limit + givenBack) * (1 + refills) + died[at])
       return 'more points were admitted than the limit';
     if (rows[at] > admitted[at] + Math.max(0, added[at]))
       return 'the journal has more points than were admitted';
@@ -89,6 +96,7 @@ const WORLD = [
   'becomes the primary',
   'the period ends',
   'gets a copy',
+  'goes on without it',
 ];
 
 /** The numbers of a state, in one order. */
@@ -125,6 +133,7 @@ function keyOf(counts: Counts): string {
     put(
       replica.isAlive,
       replica.isConnected,
+      replica.insists,
       replica.isKnown,
       replica.isBehind,
       replica.isLeftOut,

@@ -7,7 +7,7 @@ export function addCharges(counts: Counts, index: number, has: Has, add: Add): v
   const replica = replicaOf(counts, index);
   const server = serverOf(counts, index);
   // lua/charge.lua
-  const mayCount = isCounting(server, has) || !has('charges look at the mark');
+  const mayCount = isCounting(server, has) || !replica.insists || !has('charges look at the mark');
   if (replica.isConnected && replica.unanswered === -1 && mayCount && pointsOf(server, period) < counts.limit)
     add('charge', (next) => {
       const charged = serverOf(next, index);
@@ -33,12 +33,12 @@ export function addCharges(counts: Counts, index: number, has: Has, add: Add): v
 
 /** What a charge costs on top, as PendingSettlements sends it until it is answered. */
 export function addSettlements(counts: Counts, index: number, has: Has, add: Add): void {
-  const { settling, isConnected } = replicaOf(counts, index);
+  const { settling, isConnected, insists } = replicaOf(counts, index);
   const server = serverOf(counts, index);
   const bit = 1 << index;
   const isNew = settling === 'none' && counts.left.settlements > 0 && mayBeSettled(counts);
   // lua/settle.lua
-  const mayApply = isCounting(server, has) || !has('settlements look at the mark');
+  const mayApply = isCounting(server, has) || !insists || !has('settlements look at the mark');
   if (isConnected && mayApply && (isNew || settling === 'unanswered'))
     add(isNew ? 'settle' : 'settle once more', (next) => {
       if (isNew) next.left.settlements -= 1;
@@ -46,7 +46,7 @@ export function addSettlements(counts: Counts, index: number, has: Has, add: Add
       replicaOf(next, index).settling = 'sent';
       if ((applied.settled & bit) !== 0 && has('a settlement is applied once')) return;
       applied.settled |= bit;
-      applied.points = pointsOf(applied, next.period) + next.settles;
+      applied.points = Math.max(0, pointsOf(applied, next.period) + next.settles);
       applied.period = next.period;
     });
   // recordSettled in src/store/journal/recording-store.ts

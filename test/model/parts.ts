@@ -22,7 +22,9 @@ export type Part =
   | 'what was read before an owner was put back is not put back after it'
   | 'an owner counts after all that was sent before'
   | 'a recovery ends after every owner that it puts back first'
-  | 'counts are put back only by the recovery that has the mark';
+  | 'counts are put back only by the recovery that has the mark'
+  | 'a replica looks at the mark again before it writes'
+  | 'a replica that goes on without the journal ends the recovery that has the mark';
 
 /** Adds steps that change a copy of the state. */
 export type Add = (name: string, change: (next: Counts) => void) => void;

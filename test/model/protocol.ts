@@ -3,7 +3,7 @@ import { type Counts, copy } from './counts.ts';
 import type { Step } from './explore.ts';
 import { addCharges, addSettlements, addWrites } from './journal-steps.ts';
 import type { Add, Part } from './parts.ts';
-import { addAttendance, addRecovery } from './recovery-steps.ts';
+import { addAttendance, addImpatience, addRecovery } from './recovery-steps.ts';
 
 /** The steps of all replicas that live. */
 export function protocolSteps(counts: Counts, without: Part | undefined): Step<Counts>[] {
@@ -20,6 +20,7 @@ export function protocolSteps(counts: Counts, without: Part | undefined): Step<C
     addSettlements(counts, index, has, add);
     addWrites(counts, index, has, add);
     addAttendance(counts, index, has, add);
+    addImpatience(counts, index, has, add);
     if (replica.isConnected) addRecovery(counts, index, has, add);
   }
   return steps;

@@ -6,7 +6,14 @@ import { type Add, type Has, isRight, replicaOf, serverOf } from './parts.ts';
 /** Recovery.#attend, which Recovery.#attendAgain calls all the time. */
 export function addAttendance(counts: Counts, index: number, has: Has, add: Add): void {
   const replica = replicaOf(counts, index);
-  const { isKnown, flushed, flushingFor, unanswered, settling, batch, pending } = replica;
+  const { isKnown, insists, flushed, flushingFor, unanswered, settling, batch, pending } = replica;
+  if (!insists) {
+    // Also where Recovery.#recover finds nothing lost.
+    add('look at the mark again', (next) => {
+      replicaOf(next, index).insists = true;
+    });
+    if (has('a replica looks at the mark again before it writes')) return;
+  }
   if (!isKnown) {
     if (unanswered !== -1 || settling === 'sent') return;
     add('attend for the first time', (next) => {
@@ -42,6 +49,19 @@ export function addAttendance(counts: Counts, index: number, has: Has, add: Add)
         said.isLeftOut ||= replica.hadCounted && has('a replica that was left out has counts put back again');
       else if (counts.askedServer === said.server) said.isLeftOut = false;
     });
+}
+
+/** Recovery.#goOn */
+export function addImpatience(counts: Counts, index: number, has: Has, add: Add): void {
+  const { isConnected, insists } = replicaOf(counts, index);
+  const server = serverOf(counts, index);
+  if (counts.left.impatience === 0 || !isConnected || !insists || isRight(server, has)) return;
+  add('goes on without it', (next) => {
+    next.left.impatience -= 1;
+    replicaOf(next, index).insists = false;
+    if (has('a replica that goes on without the journal ends the recovery that has the mark'))
+      serverOf(next, index).mark = 100 * ++next.begun + server.id;
+  });
 }
 
 /** Standing.isInDoubt */

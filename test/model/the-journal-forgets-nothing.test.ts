@@ -21,6 +21,11 @@ const SETUPS: readonly Setup[] = [
   { replicas: 2, faults: { failovers: 1 } },
   { replicas: 1, faults: { failovers: 3 } },
   { replicas: 1, faults: { failovers: 2, restarts: 1 } },
+  { replicas: 2, faults: { empties: 1, impatience: 1 } },
+  { replicas: 2, faults: { empties: 1, impatience: 1, slow: 1 } },
+  { replicas: 2, faults: { snapshots: 1, impatience: 1 } },
+  { replicas: 1, limit: 2, faults: { empties: 1, impatience: 1, lost: 1 } },
+  { replicas: 1, settles: -1, faults: { empties: 1, impatience: 1, settlements: 1 } },
 ];
 
 /** `npm run model` tries these as well. */
@@ -30,6 +35,14 @@ const LARGER: readonly Setup[] = [
   { replicas: 3, faults: { empties: 1 } },
   { replicas: 2, faults: { failovers: 2 } },
   { replicas: 2, settles: -1, faults: { empties: 1, locks: 1, settlements: 1 } },
+  { replicas: 1, faults: { empties: 2, impatience: 2 } },
+  { replicas: 1, faults: { empties: 1, impatience: 1, starts: 1 } },
+  { replicas: 2, faults: { empties: 1, impatience: 2 } },
+  { replicas: 2, faults: { empties: 1, impatience: 1, deaths: 1 } },
+  { replicas: 2, faults: { empties: 1, impatience: 1, locks: 1 } },
+  { replicas: 2, faults: { failovers: 1, impatience: 1 } },
+  { replicas: 1, faults: { failovers: 2, impatience: 2 } },
+  { replicas: 2, settles: -1, faults: { empties: 1, impatience: 1, settlements: 1 } },
 ];
 
 const TIMEOUT_MS = 3_600_000;
@@ -131,6 +144,14 @@ const NEEDED: Readonly<Record<Part, readonly [Setup, string]>> = {
     'Redis has more points than were charged',
   ],
   'an owner counts after it was put back': [{ replicas: 1, faults: { empties: 1 } }, 'points are forgotten'],
+  'a replica looks at the mark again before it writes': [
+    { replicas: 1, faults: { empties: 1, impatience: 1 } },
+    'points are forgotten',
+  ],
+  'a replica that goes on without the journal ends the recovery that has the mark': [
+    { replicas: 1, faults: { empties: 1, impatience: 1 } },
+    'points are forgotten',
+  ],
 };
 
 describe('a part that is left out is missed:', () => {

@@ -183,7 +183,7 @@ const METRICS = {
     'Age of the oldest count that is not in the journal. Missing without a journal.',
   ),
   weir_journal_recovering: reading(
-    '1 while durable limits do not count, because Redis has lost their counts; 0 otherwise. Missing without a journal.',
+    '1 while Redis lacks what durable limits have counted; 0 otherwise. Missing without a journal.',
   ),
   weir_journal_recoveries_total: counter('Recoveries of counts that Redis had lost, by this replica.'),
   weir_journal_put_back_points_total: counter('Points that this replica put back into Redis.'),

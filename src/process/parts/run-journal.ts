@@ -60,7 +60,7 @@ function observed(metrics: Metrics, log: Logger): JournalObserver & RecoveryObse
       if (!isRecoveryFailing)
         log.warn(
           { problem: errorText(error) },
-          'durable counts cannot be put back: their limits count nothing',
+          'durable counts cannot be put back: without PostgreSQL, their limits soon count from what Redis has',
         );
       isRecoveryFailing = true;
     },

@@ -68,6 +68,8 @@ export class Journal {
   #waitingSinceMs: number | undefined;
   #added = 0;
   #tidiedMs = performance.now();
+  /** Called with each batch that was written. */
+  onWritten: () => void = () => {};
 
   constructor(
     database: JournalDatabase,
@@ -168,6 +170,7 @@ export class Journal {
     }
     this.#failures = 0;
     this.#batches.shift();
+    this.onWritten();
     this.#observer.journalWritten(batch.sums.length);
     return true;
   }

@@ -33,6 +33,12 @@ export interface JournaledCounts {
    * nothing was lost. Rejects if the store cannot be reached, or has lost something again.
    */
   recover(recovery: string, isInDoubt: boolean, work: Work): Promise<boolean>;
+  /** Takes what the store has lost, so that no recovery that has begun can end there. Returns the groups of keys that were taken. */
+  overtake(recovery: string): Promise<readonly number[]>;
+  /** Has charges of these groups count by what the store has, until `insist` is called. */
+  goOn(groups: readonly number[]): void;
+  /** Has charges count only where nothing is lost, as at first. */
+  insist(): void;
 }
 
 /** Is notified when the store may have lost counts. */

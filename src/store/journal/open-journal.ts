@@ -14,7 +14,7 @@ export interface OpenJournal {
   readonly marks: FollowedStore['marks'] | undefined;
   /** Age of the oldest count that is not written; 0 if all are. */
   lagSeconds(): number;
-  /** Whether durable limits do not count, because counts are being put back. */
+  /** Whether the store has lost durable counts that are not put back. */
   isRecovering(): boolean;
   /** Resolves when nothing is being put back. */
   recovered(): Promise<void>;

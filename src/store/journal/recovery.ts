@@ -18,11 +18,13 @@ export interface RecoveryObserver {
 const ATTEND_MS = 500;
 /** A replica that attends no more counts as dead after 2.5 s (statements.ts), which is therefore waited for. */
 const FLUSHED_MS = 4_000;
+/** How long durable limits wait for a PostgreSQL that cannot be reached. */
+const PATIENCE_MS = 5_000;
 const RETRIES: Backoff = { firstMs: 200, longestMs: 1_000 };
 
 /**
  * Puts back what the store has lost of durable counts. One replica does so, after every replica has written what it has counted. Until then
- * no durable limit counts anything in the store.
+ * no durable limit counts anything in the store, except at a replica that cannot reach PostgreSQL: it goes on with what the store has.
  */
 export class Recovery {
   readonly #replica = randomUUID();
@@ -33,7 +35,9 @@ export class Recovery {
   readonly #closing = new AbortController();
   readonly #attending: Promise<void>;
   readonly #standing: Standing;
+  readonly #impatience: NodeJS.Timeout;
   #flushed: number | undefined;
+  #attendances = 0;
   #running: Promise<void> | undefined;
   #isWanted = false;
   #isLost = false;
@@ -44,6 +48,9 @@ export class Recovery {
     this.#counts = counts;
     this.#observer = observer;
     this.#standing = new Standing(journal);
+    this.#impatience = setInterval(() => void this.#goOn(), PATIENCE_MS).unref();
+    // What has waited may take longer to write.
+    journal.onWritten = () => this.#impatience.refresh();
     this.#attending = this.#attendAgain();
   }
 
@@ -78,6 +85,7 @@ export class Recovery {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    clearInterval(this.#impatience);
     await Promise.all([this.#attending, this.#running]);
   }
 
@@ -100,23 +108,38 @@ export class Recovery {
   async #recover(): Promise<void> {
     // Without a look at PostgreSQL, which may be away.
     const isComplete = await this.#counts.isComplete();
-    this.#isLost = !isComplete;
+    this.#setLost(!isComplete);
     if (isComplete && !this.#standing.isInDoubt) return;
     const startMs = performance.now();
     await this.#tables.alone(async (client) => {
       const { isInDoubt } = this.#standing;
       let found: Recovered | undefined;
       await this.#counts.recover(randomUUID(), isInDoubt, async (store, server) => {
-        this.#isLost = true;
+        this.#setLost(true);
         await Promise.all([this.#tables.flushAll(server, FLUSHED_MS), this.#attend()]);
         const puttingBack = new PuttingBack(this.#tables, store);
         await puttingBack.all(client);
         found = puttingBack.found;
       });
-      this.#isLost = false;
+      this.#setLost(false);
       if (isInDoubt) this.#standing.restored();
       if (found !== undefined) this.#observer.recovered(found, (performance.now() - startMs) / 1_000);
     });
+  }
+
+  #setLost(isLost: boolean): void {
+    if (!isLost) this.#counts.insist();
+    else if (!this.#isLost) this.#impatience.refresh();
+    this.#isLost = isLost;
+  }
+
+  /** Called if PostgreSQL has not been reached for a while. */
+  async #goOn(): Promise<void> {
+    if (!this.#isLost) return;
+    const attendances = this.#attendances;
+    // What is counted from now on would be missing in a recovery for which this replica has written already.
+    const groups = await this.#counts.overtake(randomUUID()).catch(() => []);
+    if (this.#isLost && attendances === this.#attendances) this.#counts.goOn(groups);
   }
 
   async #attendAgain(): Promise<void> {
@@ -130,6 +153,10 @@ export class Recovery {
 
   async #attend(): Promise<void> {
     const recovery = await this.#tables.attend(this.#replica, this.#flushed ?? 0);
+    this.#attendances += 1;
+    this.#impatience.refresh();
+    // Whatever is counted without looking for losses is written before a recovery reads.
+    this.#counts.insist();
     const { asked, reading } = recovery;
     if (this.#flushed === undefined) {
       // What is counted after these answers is counted by a replica that the tables know.

@@ -25,6 +25,8 @@ export class Marks {
   /** By the server's name. */
   readonly #ids = new Map<string, string>();
   readonly #keys = new Map<number, string>();
+  /** Groups whose charges count by what Redis has. */
+  #waived: ReadonlySet<number> = new Set();
   #asked = 0;
 
   constructor(prefix: string, found: LossListener) {
@@ -38,10 +40,19 @@ export class Marks {
     this.#link = link;
   }
 
-  /** For charges of a group. */
-  of(group: number): Mark {
+  /** For charges of a group; undefined if they count by what Redis has. */
+  of(group: number): Mark | undefined {
+    if (this.#waived.has(group)) return undefined;
     const id = this.#link && this.#ids.get(this.#link.routeOf(group));
     return { key: this.keyOf(group), expected: id ?? UNKNOWN };
+  }
+
+  waive(groups: readonly number[]): void {
+    this.#waived = new Set([...this.#waived, ...groups]);
+  }
+
+  insist(): void {
+    if (this.#waived.size > 0) this.#waived = new Set();
   }
 
   keyOf(group: number): string {

@@ -65,6 +65,28 @@ export class RedisCounts implements JournaledCounts {
     });
   }
 
+  overtake(recovery: string): Promise<readonly number[]> {
+    return this.#withClient(async (client) => {
+      const { groups } = this.#marks;
+      // What was taken before stays with the recovery that has begun since: it ends without this replica.
+      const insisting = groups.filter((group) => this.#marks.of(group) !== undefined);
+      if (insisting.length === 0) return [];
+      const { marked, server } = await this.#mark(client, 'begin', recovery, insisting);
+      if (groups.length > 1 || server === this.#marks.of(0)?.expected) return marked;
+      // Charges may go to another server.
+      this.#marks.changed();
+      return [];
+    });
+  }
+
+  goOn(groups: readonly number[]): void {
+    this.#marks.waive(groups);
+  }
+
+  insist(): void {
+    this.#marks.insist();
+  }
+
   async #withClient<Result>(use: (client: RedisClient) => Promise<Result>): Promise<Result> {
     const link = this.#link.use();
     try {

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import { calendarOf } from '../../../src/domain/limits/calendar.ts';
 import type { JournalObserver } from '../../../src/store/journal/journal.ts';
 import type { Recovered } from '../../../src/store/journal/journaled-counts.ts';
@@ -143,4 +144,19 @@ export class Fleet {
     await this.endLoad();
     for (const { store } of this.replicas) await store.close();
   }
+}
+
+/** Has PostgreSQL refuse this database, and ends what uses it. */
+export async function takeDatabase(serverUrl: string, url: string): Promise<{ giveBack(): Promise<void> }> {
+  const name = new URL(url).pathname.slice(1);
+  const server = new pg.Client({ connectionString: serverUrl });
+  await server.connect();
+  await server.query(`alter database ${name} with allow_connections false`);
+  await server.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
+  return {
+    async giveBack() {
+      await server.query(`alter database ${name} with allow_connections true`);
+      await server.end();
+    },
+  };
 }

@@ -5,7 +5,6 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import pg from 'pg';
 import { afterEach, describe, expect, inject, test } from 'vitest';
 import { createDatabase, findPostgres, startPostgres } from '../../../platform/test/fixtures/postgres.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
@@ -13,7 +12,7 @@ import { startRedisCluster } from '../../fixtures/redis-cluster.ts';
 import { startSentinel } from '../../fixtures/redis-sentinel.ts';
 import { startRedisServer } from '../../fixtures/redis-server.ts';
 import { uniquePrefix } from '../../fixtures/redis-url.ts';
-import { Fleet, OWNERS } from './fleet.ts';
+import { Fleet, OWNERS, takeDatabase } from './fleet.ts';
 
 const postgresUrl = inject('postgresUrl');
 
@@ -47,21 +46,6 @@ function clientOf(port: number): Redis {
   const client = new Redis(port).on('error', () => {});
   open.push({ close: async () => client.disconnect() });
   return client;
-}
-
-/** Has PostgreSQL refuse this database, and ends what uses it. */
-async function takeDatabase(url: string): Promise<{ giveBack(): Promise<void> }> {
-  const name = new URL(url).pathname.slice(1);
-  const client = new pg.Client({ connectionString: postgresUrl });
-  await client.connect();
-  await client.query(`alter database ${name} with allow_connections false`);
-  await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name]);
-  return {
-    async giveBack() {
-      await client.query(`alter database ${name} with allow_connections true`);
-      await client.end();
-    },
-  };
 }
 
 /** An address that leads to one Redis or another, as a name or a balancer does. */
@@ -177,7 +161,7 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
 
   test('PostgreSQL is away when Redis is emptied: durable limits wait for it', async () => {
     const { server, fleet, url, stores, counting } = await startFleetOnRedis();
-    const database = await takeDatabase(url);
+    const database = await takeDatabase(postgresUrl ?? '', url);
     await pause(LOADED_MS);
     await clientOf(server.port).flushall();
     await pause(1_000);
@@ -212,7 +196,7 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
     const { server, fleet, url, stores, counting } = await startFleetOnRedis();
     await clientOf(server.port).flushall();
     for (let time = 0; time < 5; time++) {
-      await (await takeDatabase(url)).giveBack();
+      await (await takeDatabase(postgresUrl ?? '', url)).giveBack();
       await pause(30);
     }
     await counting();
