@@ -22,7 +22,8 @@ if (failed.length === 0) end('No file failed, but the run did: see the errors ab
 if (failed.length > MOST_FILES) end(`${failed.length} files failed. None is run again.`);
 const broken = failed.filter((file) => {
   console.log(`\n${file} failed beside other tests. Now it runs alone.`);
-  const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', file], { stdio: 'inherit' });
+  const args = ['run', file, '--reporter', 'default', '--reporter', './.ci/unfinished.mjs'];
+  const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], { stdio: 'inherit' });
   return status !== 0;
 });
 if (broken.length > 0) end(`\nFail alone, too: ${broken.join(', ')}.`);

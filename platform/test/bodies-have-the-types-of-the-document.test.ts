@@ -87,11 +87,11 @@ const callers: readonly [name: string, connect: () => Client][] = [
 ];
 
 test.each(withoutBody)(
-  'the platform refuses every body of $id but an empty object',
+  'the platform refuses every body of $id but an empty object and null',
   async ({ method, path }) => {
     const send = (body: unknown) =>
       platform.as(ACCT_1).send(method, path.replaceAll(/\{\w+\}/g, 'any_1'), body);
-    for (const body of [undefined, {}]) expect((await send(body)).status).toBe(404);
+    for (const body of [undefined, {}, null]) expect((await send(body)).status).toBe(404);
     for (const [field, body] of [
       ['surplus', { surplus: 1 }],
       ['body', [1]],

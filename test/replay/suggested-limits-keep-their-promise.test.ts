@@ -180,7 +180,7 @@ organizations:
   expect(limits?.minute).toMatchObject({ limit: 1_000_000_000, untilMs: endMs });
 });
 
-it('where the base has a shadow limit, the suggestion has one, too, and refuses nothing', async () => {
+it('where the base has a shadow limit alone, the suggestion is one, too, and refuses nothing', async () => {
   const base = `
 limits:
   minute: { per: account, points: 5, window: 1m, shadow: true }
@@ -195,20 +195,16 @@ organizations: { org_1: { plan: trial } }
   const { stdout } = await runReplayCommand(files.log, ...flags);
   const suggested = parseLimits(stdout, 'suggested.yaml');
   expect(suggested.accounts.get('no')?.limits).toEqual({
-    'account-read': { limit: 4, shadow: true },
+    'account-read': { limit: 4, shadow: false },
     minute: { limit: 4, shadow: true },
-    hour: { limit: 40, shadow: true },
+    hour: { limit: 40, shadow: false },
     day: { limit: 40, shadow: false },
   });
   expect(stdout).toMatch(/ minute: \{ limit: 4, shadow: true \} +# .*: would refuse 40 \(50 %\)$/m);
   expect(stdout).toMatch(/ day: 40 +# .*: refuses 40 \(50 %\)$/m);
   const { stdout: json } = await runReplayCommand(files.log, ...flags, '--json');
   const { limits } = JSON.parse(json) as { limits: readonly { bucket: string; shadow?: boolean }[] };
-  expect(limits.filter(({ shadow }) => shadow).map(({ bucket }) => bucket)).toEqual([
-    'account-read',
-    'minute',
-    'hour',
-  ]);
+  expect(limits.filter(({ shadow }) => shadow).map(({ bucket }) => bucket)).toEqual(['minute']);
   // The limits of the Organization and of the day refuse.
   const replayed = await writeFiles({ log: logText(BURSTS), limits: stdout });
   const after = await runReplayCommand(replayed.log, '--limits', replayed.limits, '--json');

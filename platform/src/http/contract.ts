@@ -24,8 +24,8 @@ export interface ContractOperation {
 
 const DOCUMENT = fileURLToPath(new URL('../../openapi.yaml', import.meta.url));
 
-/** For writes that declare no body. `{}` is allowed, because many clients send it. Members are refused, as in declared bodies. */
-const NO_BODY = { type: ['object', 'null'], additionalProperties: false };
+/** For writes that declare no body. Many clients send `{}` or `null`, which are allowed. Members are refused, as in declared bodies. */
+export const NO_BODY = { type: ['object', 'null'], additionalProperties: false };
 
 /** openapi.yaml, once it is parsed: it does not change while the process runs. */
 let contract: Json | undefined;

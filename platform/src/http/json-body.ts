@@ -1,12 +1,13 @@
 import { TextDecoder } from 'node:util';
 import type { FastifyInstance } from 'fastify';
+import { NO_BODY } from './contract.ts';
 import { invalid, PlatformError } from './problems.ts';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
 
 /**
  * Parses JSON bodies. A body that is not UTF-8 is a 400 (RFC 8259 section 8.1). A write without a body may have a JSON content
- * type. A body `null` is a 422, because Fastify validates a missing body as `null`, which is valid where a body is optional.
+ * type. A body `null` is a 422 where a body is declared: Fastify validates a missing body as `null`, which is valid where a body is optional.
  */
 export function parseJsonBodies(app: FastifyInstance): void {
   const parse = app.getDefaultJsonParser('error', 'ignore');
@@ -18,8 +19,9 @@ export function parseJsonBodies(app: FastifyInstance): void {
     if (text === undefined)
       return done(new PlatformError(400, 'BadRequest', 'The body is not JSON in UTF-8.'));
     return parse(request, text, (error, value) => {
-      const isNull = !error && value === null && request.routeOptions.schema?.body !== undefined;
-      done(isNull ? invalid('body', 'must be object') : error, value);
+      const { body: schema = NO_BODY } = request.routeOptions.schema ?? {};
+      const isWrongNull = !error && value === null && schema !== NO_BODY;
+      done(isWrongNull ? invalid('body', 'must be object') : error, value);
     });
   });
   app.removeContentTypeParser('text/plain');

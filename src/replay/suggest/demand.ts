@@ -73,7 +73,9 @@ export class Demand {
   #shadowLimitOf({ row, id }: BucketStats, caller: Payer): number | undefined {
     const nowMs = this.#nowUs / 1000;
     const plan = plansOf(this.#limits, caller, nowMs).ofScope(row.scope);
-    return limitInForce(this.#limits, row, id, plan, nowMs).shadowLimit;
+    const { limit, shadowLimit } = limitInForce(this.#limits, row, id, plan, nowMs);
+    // A bucket that has both refuses requests, and so does the suggested limit.
+    return limit === undefined ? shadowLimit : undefined;
   }
 }
 

@@ -11,7 +11,7 @@ const KEPT_BYTES = 65_536;
  */
 export class ArrivingBody extends Readable {
   readonly length: number;
-  /** When it began to arrive. */
+  /** When its request began to be served. */
   readonly sinceMs = performance.now();
   readonly #socket: Socket;
   #left: number;

@@ -54,7 +54,7 @@ export class EdgeExchange extends Exchange implements Turn {
     return this.#arriving === undefined || this.#arriving.hasArrived;
   }
 
-  /** When its body began to arrive; undefined if it came with the head. */
+  /** When it began to be served; undefined if it was complete then. */
   get sinceMs(): number | undefined {
     return this.#arriving?.sinceMs;
   }

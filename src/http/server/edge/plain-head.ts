@@ -53,7 +53,7 @@ TARGET_OCTETS['#'.charCodeAt(0)] = 0;
 
 const END_OF_HEAD = '\r\n\r\n';
 
-/** Most heads are shorter than this. What follows is mostly body, which is not converted to text. */
+/** Most heads are shorter than this. In a longer head, the end is found among the bytes, so that no long body is converted to text. */
 const SCAN_LENGTH = 2_048;
 
 const VERSION = ' HTTP/1.1\r\n';
@@ -87,12 +87,13 @@ export function readPlainHead(bytes: Buffer, limits: HeadLimits): PlainHead | un
 
 /** The head at the beginning of these bytes, with the empty line that ends it; undefined if it is not whole, or too long. */
 function headText(bytes: Buffer, maxBytes: number): string | undefined {
-  for (let length = Math.min(SCAN_LENGTH, maxBytes); ; length = maxBytes) {
-    const text = bytes.toString('latin1', 0, length);
-    const end = text.indexOf(END_OF_HEAD);
-    if (end !== -1) return text.slice(0, end + END_OF_HEAD.length);
-    if (length >= Math.min(maxBytes, bytes.length)) return undefined;
-  }
+  const text = bytes.toString('latin1', 0, SCAN_LENGTH);
+  const start = text.indexOf(END_OF_HEAD);
+  const isShort = start !== -1 || bytes.length <= SCAN_LENGTH;
+  const end = isShort ? start : bytes.indexOf(END_OF_HEAD, SCAN_LENGTH - END_OF_HEAD.length + 1, 'latin1');
+  const length = end + END_OF_HEAD.length;
+  if (end === -1 || length > maxBytes) return undefined;
+  return isShort ? text.slice(0, length) : bytes.toString('latin1', 0, length);
 }
 
 /** Undefined if the request is not plain. */
