@@ -23,7 +23,7 @@ export function addAttendance(counts: Counts, index: number, has: Has, add: Add)
       if (has('a starting replica compares the server with the last recovery'))
         known.inLineWith = next.askedServer;
       else known.inLineWith = known.server;
-      const isLeftOut = next.reading >= next.asked && next.asked > known.startedAt && known.hasCounted;
+      const isLeftOut = next.reading > 0 && next.asked > known.startedAt && known.hasCounted;
       if (isLeftOut && has('a replica that was left out has counts put back again')) known.isLeftOut = true;
     });
     return;
@@ -45,9 +45,9 @@ export function addAttendance(counts: Counts, index: number, has: Has, add: Add)
       const said = replicaOf(next, index);
       said.flushed = flushingFor;
       said.flushingFor = 0;
-      if (counts.reading >= flushingFor)
+      if (counts.reading < flushingFor && counts.askedServer === said.server) said.isLeftOut = false;
+      else if (counts.reading > flushed)
         said.isLeftOut ||= replica.hadCounted && has('a replica that was left out has counts put back again');
-      else if (counts.askedServer === said.server) said.isLeftOut = false;
     });
 }
 

@@ -164,13 +164,14 @@ export class Recovery {
       this.#standing.started(recovery);
       this.#flushed = reading ?? 0;
     }
-    if (asked <= this.#flushed) return;
+    const flushed = this.#flushed;
+    if (asked <= flushed) return;
     // What was charged before the loss may still be on its way.
     await this.#counts.answered();
     this.#standing.writing(recovery);
     if (!(await this.#journal.flush())) return;
     this.#flushed = asked;
-    this.#standing.written({ ...(await this.#tables.attend(this.#replica, asked)), asked });
+    this.#standing.written({ ...(await this.#tables.attend(this.#replica, asked)), asked }, flushed);
   }
 
   async #pause(ms: number): Promise<void> {

@@ -45,12 +45,11 @@ export class Standing {
   }
 
   /** With the last recovery, as it was found first. */
-  started({ asked, reading, server, askedSeconds }: AskedRecovery): void {
+  started({ reading, server, askedSeconds }: AskedRecovery): void {
     this.#hasAttended = true;
     this.#inLineWith = server || this.#server;
-    const isOver = reading !== null && reading >= asked;
     const isLater = askedSeconds !== null && askedSeconds * 1_000 < performance.now() - this.#startedMs;
-    this.#isLeftOut = isOver && isLater && this.#journal.added > 0;
+    this.#isLeftOut = reading !== null && isLater && this.#journal.added > 0;
   }
 
   /** What is counted from now on may not be written when a recovery reads. */
@@ -64,10 +63,15 @@ export class Standing {
     if (!this.#isBehind) this.#inLineWith = server;
   }
 
-  /** @param recovery as it was found after everything was written */
-  written({ asked, reading, server }: AskedRecovery): void {
-    if (reading !== null && reading >= asked) this.#isLeftOut ||= this.#hadAdded;
-    else if (server && server === this.#server) this.#isLeftOut = false;
+  /**
+   * @param recovery as it was found after everything was written
+   * @param flushed the recovery for which this replica had written before
+   */
+  written({ asked, reading, server }: AskedRecovery, flushed: number): void {
+    const isInTime = reading === null || reading < asked;
+    // In a Cluster, it may be of other slots than one before it that did not wait.
+    if (isInTime && server && server === this.#server) this.#isLeftOut = false;
+    else if (reading !== null && reading > flushed) this.#isLeftOut ||= this.#hadAdded;
     this.#hadAdded = false;
   }
 

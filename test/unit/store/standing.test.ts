@@ -48,7 +48,7 @@ test('a doubt survives connections: it ends only where counts are put back', () 
 test('a replica that others left behind at their recovery is in doubt when it comes back to its server', () => {
   const { standing } = startedAt();
   standing.writing(recovery(SECOND));
-  standing.written(recovery(SECOND));
+  standing.written(recovery(SECOND), 0);
   expect(standing.isInDoubt).toBe(false);
   standing.left();
   standing.arrived(FIRST);
@@ -58,11 +58,11 @@ test('a replica that others left behind at their recovery is in doubt when it co
 test('a replica that wrote too late for a recovery is in doubt if it had counted, until everything is put back', () => {
   const { standing, journal } = startedAt();
   standing.writing(recovery(FIRST));
-  standing.written(recovery(FIRST, { reading: 1 }));
+  standing.written(recovery(FIRST, { reading: 1 }), 0);
   expect(standing.isInDoubt).toBe(false);
   journal.added += 1;
   standing.writing(recovery(FIRST, { asked: 2, reading: 1 }));
-  standing.written(recovery(FIRST, { asked: 2, reading: 2 }));
+  standing.written(recovery(FIRST, { asked: 2, reading: 2 }), 1);
   expect(standing.isInDoubt).toBe(true);
   standing.restored();
   expect(standing.isInDoubt).toBe(false);
@@ -72,9 +72,9 @@ test('a replica that a recovery left out is not in doubt after one that waited f
   const { standing, journal } = startedAt();
   journal.added += 1;
   standing.writing(recovery(FIRST));
-  standing.written(recovery(FIRST, { reading: 1 }));
+  standing.written(recovery(FIRST, { reading: 1 }), 0);
   standing.writing(recovery(FIRST, { asked: 2, reading: 1 }));
-  standing.written(recovery(FIRST, { asked: 2, reading: 1 }));
+  standing.written(recovery(FIRST, { asked: 2, reading: 1 }), 1);
   expect(standing.isInDoubt).toBe(false);
 });
 
@@ -98,6 +98,23 @@ test('in a Cluster, no server is compared, but a recovery that did not wait coun
   expect(standing.isInDoubt).toBe(false);
   journal.added = 1;
   standing.writing(recovery(''));
-  standing.written(recovery('', { reading: 1 }));
+  standing.written(recovery('', { reading: 1 }), 0);
+  expect(standing.isInDoubt).toBe(true);
+});
+
+test('in a Cluster, a replica is in doubt if it wrote in time only for a later recovery, which may be of other slots', () => {
+  const journal = { added: 0 };
+  const standing = new Standing(journal);
+  standing.started(NONE);
+  journal.added = 1;
+  const later = recovery('', { asked: 2, reading: 1 });
+  standing.writing(later);
+  standing.written(later, 0);
+  expect(standing.isInDoubt).toBe(true);
+});
+
+test('a replica that counted before the tables knew it is in doubt while a later recovery waits for it', () => {
+  const standing = new Standing({ added: 1 });
+  standing.started(recovery('', { asked: 2, reading: 1, askedSeconds: -1 }));
   expect(standing.isInDoubt).toBe(true);
 });
