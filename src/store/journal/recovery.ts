@@ -20,6 +20,11 @@ const ATTEND_MS = 500;
 const FLUSHED_MS = 4_000;
 /** How long durable limits wait for a PostgreSQL that cannot be reached. */
 const PATIENCE_MS = 5_000;
+/**
+ * A replica that goes on ends all recoveries, also its own, which could otherwise wait for a dead PostgreSQL for two minutes. If it reaches
+ * PostgreSQL rarely, it would end each of them. So it waits for twice as long after each time, up to so many times as long.
+ */
+const MOST_PATIENCE = 12;
 const RETRIES: Backoff = { firstMs: 200, longestMs: 1_000 };
 
 /**
@@ -36,6 +41,9 @@ export class Recovery {
   readonly #attending: Promise<void>;
   readonly #standing: Standing;
   readonly #impatience: NodeJS.Timeout;
+  /** How often PATIENCE_MS have passed since PostgreSQL was reached, and how often they pass before this replica goes on. */
+  #waited = 0;
+  #patience = 1;
   #flushed: number | undefined;
   #attendances = 0;
   #running: Promise<void> | undefined;
@@ -50,7 +58,7 @@ export class Recovery {
     this.#standing = new Standing(journal);
     this.#impatience = setInterval(() => void this.#goOn(), PATIENCE_MS).unref();
     // What has waited may take longer to write.
-    journal.onWritten = () => this.#impatience.refresh();
+    journal.onWritten = () => this.#waitAnew();
     this.#attending = this.#attendAgain();
   }
 
@@ -96,6 +104,7 @@ export class Recovery {
       try {
         await this.#recover();
         failures = 0;
+        this.#patience = 1;
       } catch (error) {
         this.#isWanted = true;
         failures += 1;
@@ -127,19 +136,34 @@ export class Recovery {
     });
   }
 
+  /** Also while a recovery that was wanted before the loss waits for its turn. */
+  get #mayBeLost(): boolean {
+    return this.#isLost || this.#isWanted;
+  }
+
   #setLost(isLost: boolean): void {
     if (!isLost) this.#counts.insist();
-    else if (!this.#isLost) this.#impatience.refresh();
+    else if (!this.#isLost) this.#waitAnew();
     this.#isLost = isLost;
   }
 
-  /** Called if PostgreSQL has not been reached for a while. */
+  #waitAnew(): void {
+    this.#impatience.refresh();
+    this.#waited = 0;
+  }
+
+  /** Called whenever PostgreSQL has not been reached for PATIENCE_MS. */
   async #goOn(): Promise<void> {
-    if (!this.#isLost) return;
+    this.#waited += 1;
+    if (!this.#mayBeLost || this.#waited < this.#patience) return;
     const attendances = this.#attendances;
     // What is counted from now on would be missing in a recovery for which this replica has written already.
     const groups = await this.#counts.overtake(randomUUID()).catch(() => []);
-    if (this.#isLost && attendances === this.#attendances) this.#counts.goOn(groups);
+    if (groups.length === 0) return;
+    this.#patience = Math.min(2 * this.#patience, MOST_PATIENCE);
+    if (!this.#mayBeLost || attendances !== this.#attendances) return;
+    this.#isLost = true;
+    this.#counts.goOn(groups);
   }
 
   async #attendAgain(): Promise<void> {
@@ -154,7 +178,7 @@ export class Recovery {
   async #attend(): Promise<void> {
     const recovery = await this.#tables.attend(this.#replica, this.#flushed ?? 0);
     this.#attendances += 1;
-    this.#impatience.refresh();
+    this.#waitAnew();
     // Whatever is counted without looking for losses is written before a recovery reads.
     this.#counts.insist();
     const { asked, reading } = recovery;

@@ -7,19 +7,23 @@ import type { AskedRecovery, RecoveryTables } from '../../../src/store/journal/r
 const NEVER_ASKED: AskedRecovery = { asked: 0, reading: null, server: null, askedSeconds: null };
 const PATIENCE_MS = 5_000;
 
-/** A replica whose store has lost everything. PostgreSQL answers when `reach` is called. */
-function startLost() {
+/** A replica whose store has lost everything, or nothing. PostgreSQL answers when `reach` is called, and lets a recovery end when `end` is. */
+function startLost(isLost = true) {
   const calls: string[] = [];
   const attending: ((recovery: AskedRecovery) => void)[] = [];
   let taken: (groups: readonly number[]) => void = () => {};
+  let turn: () => void = () => {};
   const tables = {
     attend: () => new Promise<AskedRecovery>((resolve) => attending.push(resolve)),
-    alone: () => new Promise(() => {}),
+    alone: (work: () => Promise<void>) =>
+      new Promise<void>((resolve) => {
+        turn = () => resolve(work());
+      }),
   } as unknown as RecoveryTables;
   const journal = { added: 0, onWritten: () => {} } as Journal;
   const counts: JournaledCounts = {
     answered: async () => {},
-    isComplete: async () => false,
+    isComplete: async () => !isLost,
     recover: async () => false,
     overtake: () => {
       calls.push('overtake');
@@ -32,15 +36,19 @@ function startLost() {
   };
   const recovery = new Recovery(tables, journal, counts, { recovered() {}, recoveryFailed() {} });
   recovery.want();
-  const take = async () => {
-    taken([3]);
+  const take = async (groups = [3]) => {
+    taken(groups);
     await vi.advanceTimersByTimeAsync(0);
   };
-  const reach = async () => {
-    for (const resolve of attending.splice(0)) resolve(NEVER_ASKED);
+  const reach = async (found = NEVER_ASKED) => {
+    for (const resolve of attending.splice(0)) resolve(found);
     await vi.advanceTimersByTimeAsync(0);
   };
-  return { calls, journal, take, reach };
+  const end = async () => {
+    turn();
+    await recovery.idle();
+  };
+  return { recovery, calls, journal, take, reach, end };
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
@@ -73,4 +81,44 @@ test('nothing goes on while the journal is written', async () => {
     journal.onWritten();
   }
   expect(calls).toEqual([]);
+});
+
+test('after each overtake, PostgreSQL has twice as long for a recovery, up to a minute, until one has ended', async () => {
+  const { recovery, calls, journal, take, end } = startLost();
+  for (const patience of [1, 2, 4, 8, 12, 12]) {
+    await vi.advanceTimersByTimeAsync(patience * PATIENCE_MS - 1);
+    expect(calls).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    await take();
+    expect(calls.splice(0)).toEqual(['overtake', 'go on with 3']);
+    journal.onWritten();
+  }
+  await end();
+  calls.length = 0;
+  recovery.want();
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  expect(calls).toEqual(['overtake']);
+});
+
+test('while PostgreSQL stays away, lost groups are looked for every five seconds', async () => {
+  const { calls, take } = startLost();
+  for (let times = 1; times <= 20; times++) {
+    await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+    await take([]);
+  }
+  expect(calls).toEqual(Array.from({ length: 20 }, () => 'overtake'));
+});
+
+test('what is lost while a recovery waits for its turn counts as well', async () => {
+  const { recovery, calls, reach, take } = startLost(false);
+  recovery.arrived('a1');
+  await reach({ ...NEVER_ASKED, server: 'b2' });
+  await vi.advanceTimersByTimeAsync(2 * PATIENCE_MS);
+  expect(calls.filter((call) => call === 'overtake')).toEqual([]);
+  recovery.want();
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  expect(recovery.isLost).toBe(false);
+  await take();
+  expect(calls.slice(-2)).toEqual(['overtake', 'go on with 3']);
+  expect(recovery.isLost).toBe(true);
 });
