@@ -42,6 +42,8 @@ export async function measureRecovery({ isQuick }: Pick<Bench, 'isQuick'>): Prom
           seconds = took;
         },
         recoveryFailed: ({ message }) => void failures.push(message),
+        countsGoOn() {},
+        countsComplete() {},
       },
     );
     const store = journal.recording(openStore(settings, undefined, journal.marks));

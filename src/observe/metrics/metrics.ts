@@ -41,7 +41,7 @@ export interface Metrics
     KubernetesObserver,
     DescriptorObserver,
     Omit<JournalObserver, 'journalUntidy'>,
-    RecoveryObserver,
+    Pick<RecoveryObserver, 'recovered' | 'recoveryFailed'>,
     NotificationObserver {
   /** The version of the limits in force; empty before they are known. */
   limitsVersion(): string;

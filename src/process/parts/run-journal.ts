@@ -14,15 +14,16 @@ export async function runJournal(
 ): Promise<Pick<OpenJournal, 'recording'> & Partial<OpenJournal>> {
   if (url === undefined) return { recording: (counting) => counting };
   const { openJournal } = await import('../../store/journal/open-journal.ts');
-  const journal = openJournal({ url, flushMs, fleet: store.keyPrefix, store }, observed(metrics, log));
+  const journal = openJournal({ url, flushMs, fleet: store.keyPrefix, store }, observeJournal(metrics, log));
   metrics.showJournal(journal.lagSeconds, journal.isRecovering);
   return journal;
 }
 
-/** The metrics, and lines in the log when writing begins to fail, and when it works again. */
-function observed(metrics: Metrics, log: Logger): JournalObserver & RecoveryObserver {
+/** The metrics, and a line in the log when something begins to fail, but none for each time that it fails. */
+export function observeJournal(metrics: Metrics, log: Logger): JournalObserver & RecoveryObserver {
   let isFailing = false;
   let isRecoveryFailing = false;
+  let isGoingOn = false;
   let hasDropped = false;
   return {
     journalWritten(sums) {
@@ -48,7 +49,6 @@ function observed(metrics: Metrics, log: Logger): JournalObserver & RecoveryObse
     },
     recovered(recovered, seconds) {
       metrics.recovered(recovered, seconds);
-      isRecoveryFailing = false;
       const message =
         recovered.buckets > 0
           ? 'Redis had lost durable counts, which are put back'
@@ -63,6 +63,14 @@ function observed(metrics: Metrics, log: Logger): JournalObserver & RecoveryObse
           'durable counts cannot be put back: without PostgreSQL, their limits soon count from what Redis has',
         );
       isRecoveryFailing = true;
+    },
+    countsGoOn() {
+      if (!isGoingOn) log.warn('PostgreSQL cannot be reached: durable limits count from what Redis has');
+      isGoingOn = true;
+    },
+    countsComplete() {
+      isRecoveryFailing = false;
+      isGoingOn = false;
     },
   };
 }

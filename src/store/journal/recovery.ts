@@ -12,6 +12,10 @@ export interface RecoveryObserver {
   recovered(recovered: Recovered, seconds: number): void;
   /** An attempt failed, and is repeated. */
   recoveryFailed(error: Error): void;
+  /** PostgreSQL was not reached for a while: charges of durable limits count by what the store has. */
+  countsGoOn(): void;
+  /** The store has everything: nothing is lost any more. */
+  countsComplete(): void;
 }
 
 /** How often a replica asks whether it should write what it has counted. */
@@ -105,6 +109,7 @@ export class Recovery {
         await this.#recover();
         failures = 0;
         this.#patience = 1;
+        this.#observer.countsComplete();
       } catch (error) {
         this.#isWanted = true;
         failures += 1;
@@ -164,6 +169,7 @@ export class Recovery {
     if (!this.#mayBeLost || attendances !== this.#attendances) return;
     this.#isLost = true;
     this.#counts.goOn(groups);
+    this.#observer.countsGoOn();
   }
 
   async #attendAgain(): Promise<void> {

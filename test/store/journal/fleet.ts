@@ -43,6 +43,8 @@ export class Fleet {
       journalDropped: (points) => void this.failures.push(`${points} dropped`),
       recovered: (recovered) => void this.recoveries.push(recovered),
       recoveryFailed: ({ message }) => void this.failures.push(message),
+      countsGoOn() {},
+      countsComplete() {},
     };
     const journal = openJournal({ url, flushMs, fleet: this.prefix, store: settings }, observer);
     const store = journal.recording(openStore(settings, undefined, journal.marks));

@@ -10,6 +10,7 @@ const PATIENCE_MS = 5_000;
 /** A replica whose store has lost everything, or nothing. PostgreSQL answers when `reach` is called, and lets a recovery end when `end` is. */
 function startLost(isLost = true) {
   const calls: string[] = [];
+  const told: string[] = [];
   const attending: ((recovery: AskedRecovery) => void)[] = [];
   let taken: (groups: readonly number[]) => void = () => {};
   let turn: () => void = () => {};
@@ -34,7 +35,12 @@ function startLost(isLost = true) {
     goOn: (groups) => void calls.push(`go on with ${groups}`),
     insist: () => void calls.push('insist'),
   };
-  const recovery = new Recovery(tables, journal, counts, { recovered() {}, recoveryFailed() {} });
+  const recovery = new Recovery(tables, journal, counts, {
+    recovered() {},
+    recoveryFailed() {},
+    countsGoOn: () => void told.push('counts go on'),
+    countsComplete: () => void told.push('counts are complete'),
+  });
   recovery.want();
   const take = async (groups = [3]) => {
     taken(groups);
@@ -48,7 +54,7 @@ function startLost(isLost = true) {
     turn();
     await recovery.idle();
   };
-  return { recovery, calls, journal, take, reach, end };
+  return { recovery, calls, told, journal, take, reach, end };
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
@@ -121,4 +127,14 @@ test('what is lost while a recovery waits for its turn counts as well', async ()
   await take();
   expect(calls.slice(-2)).toEqual(['overtake', 'go on with 3']);
   expect(recovery.isLost).toBe(true);
+});
+
+test('the observer hears that counts go on, and that nothing is lost any more', async () => {
+  const { told, take, end } = startLost();
+  await vi.advanceTimersByTimeAsync(PATIENCE_MS);
+  expect(told).toEqual([]);
+  await take();
+  expect(told).toEqual(['counts go on']);
+  await end();
+  expect(told).toEqual(['counts go on', 'counts are complete']);
 });
