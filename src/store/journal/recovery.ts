@@ -25,7 +25,7 @@ const FLUSHED_MS = 4_000;
 /** How long durable limits wait for a PostgreSQL that cannot be reached. */
 const PATIENCE_MS = 5_000;
 /**
- * A replica that goes on ends all recoveries, also its own, which could otherwise wait for a dead PostgreSQL for two minutes. If it reaches
+ * A replica that goes on ends all recoveries, also its own, which could otherwise read from a dead PostgreSQL for two minutes. If it reaches
  * PostgreSQL rarely, it would end each of them. So it waits for twice as long after each time, up to so many times as long.
  */
 const MOST_PATIENCE = 12;
@@ -52,6 +52,8 @@ export class Recovery {
   #attendances = 0;
   #running: Promise<void> | undefined;
   #isWanted = false;
+  /** Whether a recovery of this replica waits for writes. If they hang, it goes on after some seconds without them. */
+  #isFlushing = false;
   #isLost = false;
 
   constructor(tables: RecoveryTables, journal: Journal, counts: JournaledCounts, observer: RecoveryObserver) {
@@ -130,7 +132,11 @@ export class Recovery {
       let found: Recovered | undefined;
       await this.#counts.recover(randomUUID(), isInDoubt, async (store, server) => {
         this.#setLost(true);
-        await Promise.all([this.#tables.flushAll(server, FLUSHED_MS), this.#attend()]);
+        this.#isFlushing = true;
+        await Promise.all([this.#tables.flushAll(server, FLUSHED_MS), this.#attend()]).finally(() => {
+          this.#isFlushing = false;
+        });
+        this.#waitAnew();
         const puttingBack = new PuttingBack(this.#tables, store);
         await puttingBack.all(client);
         found = puttingBack.found;
@@ -160,7 +166,7 @@ export class Recovery {
   /** Called whenever PostgreSQL has not been reached for PATIENCE_MS. */
   async #goOn(): Promise<void> {
     this.#waited += 1;
-    if (!this.#mayBeLost || this.#waited < this.#patience) return;
+    if (!this.#mayBeLost || this.#isFlushing || this.#waited < this.#patience) return;
     const attendances = this.#attendances;
     // What is counted from now on would be missing in a recovery for which this replica has written already.
     const groups = await this.#counts.overtake(randomUUID()).catch(() => []);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { Journal } from '../../../src/store/journal/journal.ts';
-import type { JournaledCounts } from '../../../src/store/journal/journaled-counts.ts';
+import type { JournaledCounts, Recovering } from '../../../src/store/journal/journaled-counts.ts';
 import { Recovery } from '../../../src/store/journal/recovery.ts';
 import type { AskedRecovery, RecoveryTables } from '../../../src/store/journal/recovery-tables.ts';
 
@@ -20,6 +20,7 @@ function startLost(isLost = true) {
       new Promise<void>((resolve) => {
         turn = () => resolve(work());
       }),
+    flushAll: () => new Promise(() => {}),
   } as unknown as RecoveryTables;
   const journal = { added: 0, onWritten: () => {} } as Journal;
   const counts: JournaledCounts = {
@@ -54,7 +55,7 @@ function startLost(isLost = true) {
     turn();
     await recovery.idle();
   };
-  return { recovery, calls, told, journal, take, reach, end };
+  return { recovery, counts, calls, told, journal, take, reach, end };
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
@@ -104,6 +105,18 @@ test('after each overtake, PostgreSQL has twice as long for a recovery, up to a 
   recovery.want();
   await vi.advanceTimersByTimeAsync(PATIENCE_MS);
   expect(calls).toEqual(['overtake']);
+});
+
+test('a replica does not end its own recovery while that waits for writes', async () => {
+  const { counts, calls, end } = startLost();
+  counts.recover = async (_, __, work) => {
+    await work({} as Recovering, 'a1');
+    return true;
+  };
+  await vi.advanceTimersByTimeAsync(0);
+  void end();
+  await vi.advanceTimersByTimeAsync(4 * PATIENCE_MS);
+  expect(calls).toEqual([]);
 });
 
 test('while PostgreSQL stays away, lost groups are looked for every five seconds', async () => {
