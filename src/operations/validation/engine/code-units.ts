@@ -33,10 +33,7 @@ const SPACE: CodeUnits = union([
   [0xfeff, 0xfeff],
 ]);
 
-/**
- * The set of code units, or of code points, that a part of a pattern matches. Undefined if the part is not a single character, or has a
- * property such as `\p{L}`.
- */
+/** The set of code units, or of code points, that a part of a pattern matches. Undefined if the part is not a single character. */
 export function codeUnitsOf(node: AST.Node, isUnicode: boolean): CodeUnits | undefined {
   const last = isUnicode ? LAST_POINT : LAST_UNIT;
   switch (node.type) {
@@ -57,7 +54,7 @@ export function codeUnitsOf(node: AST.Node, isUnicode: boolean): CodeUnits | und
   }
 }
 
-function setOf(node: AST.CharacterSet, last: number): CodeUnits | undefined {
+function setOf(node: AST.CharacterSet, last: number): CodeUnits {
   switch (node.kind) {
     case 'any':
       return complement(LINE_ENDS, last);
@@ -67,9 +64,28 @@ function setOf(node: AST.CharacterSet, last: number): CodeUnits | undefined {
       return node.negate ? complement(SPACE, last) : SPACE;
     case 'word':
       return node.negate ? complement(WORD, last) : WORD;
-    default:
-      return undefined;
+    case 'property':
+      return pointsOf(node.raw);
   }
+}
+
+/** Of properties such as `\p{L}`, by how they are written: finding one takes some 50 ms. */
+const byProperty = new Map<string, CodeUnits>();
+
+/** RE2 has other names, and another version of Unicode. */
+function pointsOf(property: string): CodeUnits {
+  const known = byProperty.get(property);
+  if (known !== undefined) return known;
+  const expression = new RegExp(property, 'u');
+  const found: [number, number][] = [];
+  for (let point = 0; point <= LAST_POINT; point++) {
+    if (!expression.test(String.fromCodePoint(point))) continue;
+    const before = found.at(-1);
+    if (before?.[1] === point - 1) before[1] = point;
+    else found.push([point, point]);
+  }
+  byProperty.set(property, found);
+  return found;
 }
 
 function union(ranges: CodeUnits): CodeUnits {

@@ -27,7 +27,7 @@ interface Pattern {
  */
 export function compilePattern(source: string, meter: Meter): Pattern {
   try {
-    const test = unicodeTest(source, meter) ?? tester(parse(source, false), meter);
+    const test = tester(parseUnicode(source) ?? parse(source, false), meter);
     return { test, toString: () => source };
   } catch (error) {
     throw new PatternError(source, error instanceof Error ? error.message : String(error));
@@ -47,10 +47,11 @@ interface Parsed {
  * Properties such as `\p{L}`, and `\u{e9}`, are a letter and a text in braces without the flag `u`. Undefined for a pattern without them, and
  * for properties of other languages: such a pattern keeps the meaning of Annex B.
  */
-function unicodeTest(source: string, meter: Meter): Test | undefined {
+function parseUnicode(source: string): Parsed | undefined {
   if (!/\\(?:[pP]\{|u\{)/.test(source.replaceAll('\\\\', ''))) return undefined;
   try {
-    return tester(parse(forUnicode(source), true), meter);
+    // RegExp refuses scripts that are newer than Node's version of Unicode, which the parser knows.
+    return parse(new RegExp(forUnicode(source), 'u').source, true);
   } catch {
     return undefined;
   }

@@ -19,6 +19,9 @@ const MAX_REPETITIONS = 1_000;
 /** Maximum size of a pattern with its repetitions expanded. A larger one would take seconds to compile. */
 const MAX_PARTS = 20_000;
 
+/** A set with so many ranges takes as long to compile as one more part: `\p{L}` has 684. */
+const RANGES_PER_PART = 64;
+
 /** Converts a text for the translated patterns: one code point for each code unit. */
 export function toCodePoints(text: string): string {
   return text.replace(/[\ud800-\udfff]/g, (unit) =>
@@ -48,9 +51,9 @@ function sequence(elements: readonly AST.Element[], times: number, parts: Parts)
 }
 
 function part(element: AST.Element, times: number, parts: Parts): string {
-  parts.left -= times;
-  if (parts.left < 0) throw new UnsupportedByRe2('it is too long with its repetitions expanded');
   const units = codeUnitsOf(element, parts.isUnicode);
+  parts.left -= times + (units?.length ?? 0) / RANGES_PER_PART;
+  if (parts.left < 0) throw new UnsupportedByRe2('it is too long with its repetitions expanded');
   if (units !== undefined) return set(units, parts.isUnicode);
   switch (element.type) {
     case 'Group':
@@ -63,9 +66,6 @@ function part(element: AST.Element, times: number, parts: Parts): string {
       return quantifier(element, times, parts);
     case 'Assertion':
       return assertion(element, times, parts);
-    case 'CharacterSet':
-    case 'CharacterClass':
-      return withProperties(element);
     case 'Backreference':
       throw new UnsupportedByRe2(`the backreference ${element.raw} cannot be evaluated in linear time`);
     default:
@@ -81,20 +81,6 @@ function set(units: CodeUnits, isUnicode: boolean): string {
   if (units.length === 0) return '[^\\x{0}-\\x{10FFFF}]';
   const pieces = units.flatMap(([first, last]) => (isUnicode ? range(first, last) : split(first, last)));
   return `[${pieces.join('')}]`;
-}
-
-/** A property, or a class that has one: RE2 has the same names of categories and scripts. */
-function withProperties(node: AST.Element | AST.CharacterClassElement): string {
-  if (node.type === 'CharacterClass') {
-    const members = node.elements.map((element) => {
-      const points = codeUnitsOf(element, true);
-      return points === undefined ? withProperties(element) : points.map((one) => range(...one)).join('');
-    });
-    return `[${node.negate ? '^' : ''}${members.join('')}]`;
-  }
-  if (node.type !== 'CharacterSet' || node.kind !== 'property' || node.key === 'Script_Extensions')
-    throw new UnsupportedByRe2(`${node.raw} is not supported`);
-  return `\\${node.negate ? 'P' : 'p'}{${node.value ?? node.key}}`;
 }
 
 /** Splits a range into the parts before, within and after the surrogates. */

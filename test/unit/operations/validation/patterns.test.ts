@@ -133,6 +133,8 @@ describe('a pattern', () => {
     '^(?=.*\\p{Nd}).{2}$',
     '^(?:[^a]{2}|\\u{1f44d}\\S)$',
     '^(?:\\ud83d|[^\\P{L}])+$',
+    '^\\p{Letter}+( \\p{gc=Uppercase_Letter}+)*$',
+    '^(?:[\\p{Script=Grek}\\p{Cs}]|\\p{scx=Latn}\\P{Alphabetic})+$',
   ])('%s, with properties of Unicode, means what it does with the flag u', (source) => {
     const lenient = source.replace("\\_\\'", "_'").replace('}-.', '}.-');
     const native = new RegExp(lenient, 'u');
@@ -149,8 +151,8 @@ describe('a pattern', () => {
 
   it.each([
     ['a p behind an escaped backslash', '^\\\\p{2}$', '\\pp'],
-    ['a name that RE2 does not have', '^(?:\\p{Script_Extensions=Grek}+)+$', 'p{Script_Extensions=Grek}'],
     ['a property of another language', '^\\p{javaLowerCase}$', 'p{javaLowerCase}'],
+    ['such a property in a pattern for RE2', '^(?:\\p{Alnum}+)+$', 'p{Alnum}'],
   ])('%s is read as a text', (_, source, matching) => {
     const compiled = compilePattern(source, meter);
     meter.begin(30);
@@ -166,6 +168,10 @@ describe('a pattern', () => {
     ['(?i:a)', 'modifiers'],
   ])('%s is refused, because of its %s', (source, why) => {
     expect(() => compilePattern(source, meter)).toThrow(why);
+  });
+
+  it('is refused if so many properties would take seconds to compile', () => {
+    expect(() => compilePattern(`(?:${'\\p{L}'.repeat(2_000)})*$`, meter)).toThrow('too long');
   });
 });
 
