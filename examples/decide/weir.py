@@ -55,10 +55,12 @@ def _ask(url, address, **question):
 def _post(url, body, timeout):
     """The status and the JSON of the answer. Without an answer, the status is 503."""
     try:
-        with urllib.request.urlopen(url, json.dumps(body).encode(), timeout=timeout) as reply:
+        try:
+            reply = urllib.request.urlopen(url, json.dumps(body).encode(), timeout=timeout)
+        except urllib.error.HTTPError as error:
+            reply = error
+        with reply:  # Its body may break off.
             status, text = reply.status, reply.read()
-    except urllib.error.HTTPError as error:
-        status, text = error.code, error.read()
     except (OSError, http.client.HTTPException):
         return 503, None
     return status, json.loads(text) if status < 500 else None

@@ -85,6 +85,16 @@ async function listen(server: ReturnType<typeof createTcpServer>): Promise<strin
 
 const startBusy = () => listen(createServer((_, response) => response.writeHead(503).end('busy')));
 
+const CUT_OFF = 'HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\nbusy';
+
+/** Breaks off within the body of its answer. */
+const startCutOff = () =>
+  listen(
+    createTcpServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => socket.end(CUT_OFF));
+    }),
+  );
+
 /** Breaks off, and speaks no HTTP. */
 const startGarbled = () => listen(createTcpServer((socket) => socket.end('nonsense\r\n\r\n')));
 
@@ -152,6 +162,7 @@ describe.each(Object.entries(APPLICATIONS))('behind the example for %s', (name, 
   it.each([
     ['does not answer', async () => NOBODY],
     ['is too busy', startBusy],
+    ['breaks off in a 503', startCutOff],
     ['breaks off', startGarbled],
   ])('a handler gets no caller if Weir %s', async (_, start) => {
     const application = await applicationAt(await start());
@@ -192,7 +203,7 @@ for host in (1, 2, 1):
     print(weir.decide(None, "GET", "/open", url, address=f"203.0.113.10{host}")[2]["RateLimit"].split(";")[1])
 with weir.held("organization", "GET", "/v3/things", url=url, service_account="acct_2") as request:
     print(request.account, request.organization, request.principal, request.principalType)
-for url in ("${await startBusy()}", "${await startGarbled()}"):
+for url in ("${await startBusy()}", "${await startCutOff()}", "${await startGarbled()}"):
     print(weir.decide("service", "GET", "/v3/things", url)[:3])
 try:
     weir.decide("service", "GET", "/v3/things", "${far.decisionsUrl}")
@@ -206,7 +217,7 @@ except RuntimeError as error:
     ...['200', '403', '401', '(False, 422)'],
     ...['r=9', 'r=9', 'r=8'],
     'acct_2 org_1 svc_org ServiceAccount',
-    ...[uncounted, uncounted],
+    ...[uncounted, uncounted, uncounted],
     `Weir does not let this program ask: ${untrusted}`,
   ]);
 });
