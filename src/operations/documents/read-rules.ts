@@ -1,6 +1,6 @@
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { RequestRules } from '../listed-operation.ts';
-import type { Check, Shape } from '../validation/parameter-value.ts';
+import type { Check, Shape, ValueRule } from '../validation/parameter-value.ts';
 import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
 import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
 import { child, itemsOf, type Node } from './documents.ts';
@@ -102,7 +102,7 @@ function headerRules(maker: RuleMaker, parameter: Parameter): readonly HeaderRul
 }
 
 /** Default schemas of the list parameters (contract section 4.1). Constraints in the document take precedence. */
-const PAGE_CONVENTIONS: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map([
+const PAGE_CONVENTIONS: ReadonlyMap<string, { readonly type: string }> = new Map([
   ['page[size]', { type: 'integer', minimum: 1, maximum: 100 }],
   ['page[token]', { type: 'string', minLength: 1 }],
 ]);
@@ -133,8 +133,9 @@ function readQueryRules(maker: RuleMaker, parameters: readonly Parameter[]): Que
 
 function readQueryRule(maker: RuleMaker, parameter: Parameter): QueryRule | undefined {
   const { name, isRequired, isJson } = parameter;
-  const rule = valueRule(maker, name, withConvention(maker, name, parameter.schema));
-  if (rule === undefined) return undefined;
+  const declared = valueRule(maker, name, parameter.schema);
+  if (declared === undefined) return undefined;
+  const rule = withConvention(maker, declared, [parameter.schema]);
   if (isJson) return { ...rule, isRequired, form: { kind: 'json' } };
   const allowsEmpty = child(parameter.node, 'allowEmptyValue').value === true;
   const check = allowsEmpty ? orEmpty(rule.check) : rule.check;
@@ -156,18 +157,19 @@ function readableRule(maker: RuleMaker, { node }: Parameter, rule: QueryRule): Q
   return isRead ? rule : leftUnread(maker, node, rule);
 }
 
-function withConvention(maker: RuleMaker, name: string, schema: Node): Node {
-  const convention = PAGE_CONVENTIONS.get(name);
-  const layers = maker.schemas.layers(schema);
-  const [own, ...others] = layers;
-  if (convention === undefined || own === undefined) return schema;
-  const values = layers.map(({ value }) => (isMapping(value) ? value : {}));
-  if (others.length === 0) return { ...own, value: { ...convention, ...values[0] } };
-  const missing = Object.entries(convention).filter(
-    ([key]) => !values.some((one) => Object.hasOwn(one, key)),
-  );
-  const allOf = values.map(({ $ref, ...rest }) => rest);
-  return { ...own, value: { ...Object.fromEntries(missing), allOf } };
+/** Adds what the convention says of a parameter, and none of its schemas. */
+function withConvention(maker: RuleMaker, rule: ValueRule, schemas: readonly Node[]): ValueRule {
+  const convention = PAGE_CONVENTIONS.get(rule.name);
+  const [own] = schemas;
+  if (convention === undefined || own === undefined) return rule;
+  if (schemas.some((one) => maker.schemas.layers(one).length === 0)) return rule;
+  const said = schemas.flatMap((one) => maker.schemas.parts(one)).map(({ value }) => value);
+  const isSaid = (key: string) => said.some((one) => isMapping(one) && Object.hasOwn(one, key));
+  const value = Object.fromEntries(Object.entries(convention).filter(([key]) => !isSaid(key)));
+  const check = compiledCheck(maker, { ...own, value });
+  if (check === undefined) return rule;
+  const shape = isSaid('type') ? rule.shape : { ...rule.shape, types: new Set([convention.type]) };
+  return { ...rule, shape, check: every([rule.check, check]) };
 }
 
 /** OpenAPI 3.1 section 4.8.12.3: by default, lists are repeated parameters. */
@@ -193,10 +195,10 @@ function spreadRules(maker: RuleMaker, parameter: Parameter, shape: Shape): read
   return [...shape.properties].map(([name, within]) => {
     const declared = parts.map((part) => child(child(part, 'properties'), name));
     const schemas = declared.filter(({ value }) => value !== undefined);
-    const checks = schemas.flatMap((one) => compiledCheck(maker, withConvention(maker, name, one)) ?? []);
+    const checks = schemas.flatMap((one) => compiledCheck(maker, one) ?? []);
+    const rule = withConvention(maker, { name, shape: within, check: every(checks) }, schemas);
     const isRequired = parameter.isRequired && required.has(name);
-    const form = formOf(parameter, within);
-    return readableRule(maker, parameter, { name, shape: within, check: every(checks), isRequired, form });
+    return readableRule(maker, parameter, { ...rule, isRequired, form: formOf(parameter, rule.shape) });
   });
 }
 

@@ -109,6 +109,15 @@ const PATHS = `
           allOf:
             - $ref: '#/components/schemas/Pageable'
             - { properties: { page: { maximum: 9 } } }
+/pages:
+  get:
+    parameters:
+      - name: pages
+        in: query
+        schema:
+          type: object
+          properties: { 'page[size]': { $ref: '#/components/schemas/Size' }, 'page[token]': { description: any } }
+          allOf: [{ properties: { 'page[size]': { maximum: 500 } } }]
 /unread:
   get:
     parameters:
@@ -424,6 +433,15 @@ describe('the forms of OpenAPI parameters', () => {
       'sort[0]',
     ]);
     expect(Object.keys(refused('/pageable', 'sort=a'))).toEqual(['page']);
+  });
+
+  test('the properties of an exploded object follow the conventions, unless one of their schemas specifies otherwise', () => {
+    for (const size of [2, 500]) expect(refused('/pages', `page[size]=${size}&page[token]=a`)).toEqual({});
+    for (const size of ['1', '501', '2.5', 'x'])
+      expect(Object.keys(refused('/pages', `page[size]=${size}&page[token]=`))).toEqual([
+        'page[size]',
+        'page[token]',
+      ]);
   });
 
   test('objects that cannot be read from text are not validated, and a required one must be there', () => {
