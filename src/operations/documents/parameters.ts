@@ -1,7 +1,7 @@
-import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { isJson, typeOf } from '../validation/body.ts';
 import { child, type Documents, type Node, problemAt } from './documents.ts';
+import type { RuleMaker } from './rule-maker.ts';
 
 /** A parameter declared in the document. */
 export interface Parameter {
@@ -21,27 +21,25 @@ export interface Parameter {
  *
  * @param owners the path and the operation. Parameters of later ones take precedence
  */
-export function readParameters(
-  documents: Documents,
-  owners: readonly Node[],
-  problems: Problem[],
-): readonly Parameter[] {
+export function readParameters(maker: RuleMaker, owners: readonly Node[]): readonly Parameter[] {
   const parameters = new Map<string, Parameter>();
   for (const owner of owners) {
     const list = child(owner, 'parameters');
     if (!Array.isArray(list.value)) {
-      if (list.value !== undefined && list.value !== null) problems.push(problemAt(list, 'must be a list'));
+      if (list.value !== undefined && list.value !== null)
+        maker.problems.push(problemAt(list, 'must be a list'));
       continue;
     }
     for (const index of list.value.keys()) {
-      const parameter = readParameter(documents, child(list, String(index)), problems);
+      const parameter = readParameter(maker, child(list, String(index)));
       if (parameter !== undefined) parameters.set(`${parameter.in} ${parameter.name}`, parameter);
     }
   }
   return [...parameters.values()];
 }
 
-function readParameter(documents: Documents, at: Node, problems: Problem[]): Parameter | undefined {
+function readParameter(maker: RuleMaker, at: Node): Parameter | undefined {
+  const { documents, problems } = maker;
   const node = documents.follow(at);
   if ('message' in node) {
     problems.push(node);
@@ -52,11 +50,8 @@ function readParameter(documents: Documents, at: Node, problems: Problem[]): Par
     problems.push(problemAt(node, 'a parameter needs a name and an in'));
     return undefined;
   }
-  const value = schemaOf(documents, node);
-  if ('message' in value) {
-    problems.push(value);
-    return undefined;
-  }
+  const value = schemaOf(maker, node);
+  if (value === undefined) return undefined;
   return {
     node,
     name,
@@ -86,12 +81,12 @@ export function readQueryKeys(documents: Documents, operation: Node): readonly P
 }
 
 /** A parameter has either a `schema`, or a `content` with one media type (OpenAPI 3.1, 4.8.12). */
-function schemaOf(documents: Documents, node: Node) {
+function schemaOf(maker: RuleMaker, node: Node) {
   const content = child(node, 'content');
   if (!isMapping(content.value)) return { schema: child(node, 'schema'), isJson: false };
   const mediaType = Object.keys(content.value)[0] ?? '';
-  const declared = documents.follow(child(content, mediaType));
-  if ('message' in declared) return declared;
+  const declared = readMediaType(maker, child(content, mediaType));
+  if (declared === undefined) return undefined;
   // The value is one text: `style` and `explode` do not apply.
   return {
     schema: child(declared, 'schema'),
@@ -99,6 +94,16 @@ function schemaOf(documents: Documents, node: Node) {
     style: undefined,
     explodes: false,
   };
+}
+
+/** A media type, or what its `$ref` leads to. Before OpenAPI 3.2, it has no such `$ref`, so one that leads nowhere is only a warning. */
+export function readMediaType({ documents, problems, warnings }: RuleMaker, at: Node): Node | undefined {
+  const declared = documents.follow(at);
+  if (!('message' in declared)) return declared;
+  const { value: version } = child(documents.root, 'openapi');
+  const isOld = /^3\.[01]\./.test(`${version}`);
+  (isOld ? warnings : problems).push(declared);
+  return isOld ? at : undefined;
 }
 
 /** The ranges of media types that may be JSON. */

@@ -2,7 +2,7 @@ import { isMapping } from '../../config/reader/schema-node.ts';
 import { type BodyRules, exactTypeOf, type JsonRule, typeOf } from '../validation/body.ts';
 import type { Check } from '../validation/parameter-value.ts';
 import { child, type Node, problemAt } from './documents.ts';
-import { isJsonMediaType } from './parameters.ts';
+import { isJsonMediaType, readMediaType } from './parameters.ts';
 import { compiledCheck, type RuleMaker } from './rule-maker.ts';
 
 /** OpenAPI 3.2 section 4.15.2: the schema of each item of a stream. */
@@ -31,11 +31,8 @@ function readContent(maker: RuleMaker, content: Node): Rules {
   const exact: Rules = new Map();
   const anyOf: Rules = new Map();
   for (const written of Object.keys(content.value as object)) {
-    const mediaType = maker.documents.follow(child(content, written));
-    if ('message' in mediaType) {
-      maker.problems.push(mediaType);
-      continue;
-    }
+    const mediaType = readMediaType(maker, child(content, written));
+    if (mediaType === undefined) continue;
     const items = child(mediaType, 'itemSchema');
     if (items.value !== undefined) maker.warnings.push(problemAt(items, ...ITEMS));
     const rule = jsonRule(maker, written, child(mediaType, 'schema'));

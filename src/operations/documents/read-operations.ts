@@ -192,16 +192,12 @@ function tagsOf(node: Node): readonly string[] {
   return Array.isArray(value) ? value.filter((tag) => typeof tag === 'string') : [];
 }
 
-function describe(
-  { documents, problems, dangling, settings }: Scan,
-  item: PathItem,
-  node: Node,
-  { validation }: Extension,
-): Described {
+function describe(reading: Scan, item: PathItem, node: Node, { validation }: Extension): Described {
+  const { documents, dangling, settings } = reading;
   const body = child(node, 'requestBody');
   if (validation !== 'body') dangling.search(body);
   return {
-    parameters: readParameters(documents, [...item.layers.toReversed(), node], problems),
+    parameters: readParameters(reading, [...item.layers.toReversed(), node]),
     queryKeys: readQueryKeys(documents, node),
     requestBody: validation === 'body' && body.value !== undefined ? body : undefined,
     undeclaredQuery: validation === undefined ? settings.undeclaredQuery : 'reject-all',

@@ -86,6 +86,30 @@ it('a media type of a parameter may be a $ref', async () => {
   expect([rule?.check({ a: 1 }), rule?.check({})]).toMatchObject([undefined, [{ path: ['a'] }]]);
 });
 
+it('a $ref of a media type that leads nowhere is a problem, and a warning in older documents', async () => {
+  const content = (name: string) => `content: { application/json: { $ref: '${name}' } }`;
+  const parameters = `[{ name: q, in: query, ${content('https://example.com/x')} }]`;
+  const get = `{ parameters: ${parameters} }`;
+  const post = `{ x-weir: { validate: body }, requestBody: { ${content('#/none')} } }`;
+  const found = async (version: string) => {
+    await folder.write('openapi.yaml', openapi(`/a: { get: ${get}, post: ${post} }`, version));
+    return folder.problems();
+  };
+  expect(await found('3.2.0')).toEqual([
+    expect.stringContaining('is not a local file'),
+    expect.stringContaining('"#/none" cannot be resolved'),
+  ]);
+  for (const version of ['3.0.3', '3.1.0']) expect(await found(version)).toEqual([]);
+  const files = folder.files();
+  const [read, written] = await files.load();
+  expect(read?.rules?.query.byName.get('q')?.check('x')).toBeUndefined();
+  expect(written?.rules?.body?.byMediaType.get('application/json')?.check({})).toBeUndefined();
+  expect(files.warnings.map(({ message }) => message)).toEqual([
+    'is not a local file',
+    '"#/none" cannot be resolved',
+  ]);
+});
+
 it('itemSchema is said to be not validated', async () => {
   const content = '{ application/jsonl: { itemSchema: { type: object } } }';
   const post = `{ x-weir: { validate: body }, requestBody: { content: ${content} } }`;
