@@ -10,7 +10,7 @@ import {
 import type { FileSource } from '../../config/reader/file-source.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { readYaml, type YamlText } from '../../config/reader/yaml-text.ts';
-import { isRemote, resolveReference } from './references.ts';
+import { isRemote, type ReferenceTarget, resolveReference } from './references.ts';
 
 /** One file of an OpenAPI description. */
 interface Document extends YamlText {
@@ -27,6 +27,11 @@ export interface Node {
   readonly value: unknown;
 }
 
+interface Chain {
+  readonly nodes: readonly Node[];
+  readonly problem?: Problem;
+}
+
 /** A longer chain of `$ref`s is treated as circular. */
 const MAX_REFS = 50;
 
@@ -37,6 +42,8 @@ export class Documents {
   readonly #failures: ReadonlyMap<string, Problem>;
   /** Of the documents with a `$ref` to an anchor. */
   readonly #anchors = new Map<Document, ReadonlyMap<string, Node>>();
+  /** By document and reference. */
+  readonly #targets = new Map<string, ReferenceTarget>();
 
   constructor(
     root: Document,
@@ -59,26 +66,34 @@ export class Documents {
 
   /** Resolves the `$ref`s of a node. Returns the node itself if it has none, and a Problem if one cannot be resolved. */
   follow(node: Node): Node | Problem {
-    const chain = this.chain(node);
-    return 'message' in chain ? chain : (chain.at(-1) ?? node);
+    const { nodes, problem } = this.chain(node);
+    return problem ?? nodes.at(-1) ?? node;
   }
 
-  /** A node and every node that its `$ref`s lead to, in order. A Problem if one cannot be resolved. */
-  chain(node: Node): readonly Node[] | Problem {
-    const chain = [node];
-    for (const current of chain) {
+  /** A node and every node that its `$ref`s lead to, in order. With a Problem, they are those before the `$ref` that cannot be resolved. */
+  chain(node: Node): Chain {
+    const nodes = [node];
+    for (const current of nodes) {
       const ref = isMapping(current.value) ? current.value.$ref : undefined;
-      if (typeof ref !== 'string') return chain;
+      if (typeof ref !== 'string') return { nodes };
       const next = this.#target(current, ref);
-      if ('message' in next) return next;
-      if (chain.length === MAX_REFS) break;
-      chain.push(next);
+      if ('message' in next) return { nodes, problem: next };
+      if (nodes.length === MAX_REFS) break;
+      nodes.push(next);
     }
-    return problemAt(node, 'its $refs are circular');
+    return { nodes, problem: problemAt(node, 'its $refs are circular') };
+  }
+
+  /** Where a reference in a document leads; undefined if it is not valid. URLs are slow to parse, so each is parsed once. */
+  targetOf(reference: string, { file, value }: Document): ReferenceTarget | undefined {
+    const key = `${file} ${reference}`;
+    const target = this.#targets.get(key) ?? resolveReference(reference, file, selfOf(value));
+    if (target !== undefined) this.#targets.set(key, target);
+    return target;
   }
 
   #target(from: Node, ref: string): Node | Problem {
-    const target = resolveReference(ref, from.document.file, selfOf(from.document.value));
+    const target = this.targetOf(ref, from.document);
     if (target === undefined) return problemAt(child(from, '$ref'), `"${ref}" is not a valid reference`);
     const { file, fragment, words } = target;
     const failure = this.#failures.get(file);
@@ -188,7 +203,7 @@ function crawl(root: string, open: (path: string) => unknown): void {
     if (files.size > MAX_FILES) throw fileError(root, TOO_MANY_FILES);
     const seen = new Set<unknown>();
     const value = open(file);
-    for (const reference of referencesIn(value, seen)) {
+    for (const reference of new Set(referencesIn(value, seen))) {
       const target = resolveReference(reference, file, selfOf(value));
       if (target !== undefined) files.add(target.file);
     }
@@ -198,7 +213,7 @@ function crawl(root: string, open: (path: string) => unknown): void {
 const TOO_MANY_FILES = `refers to more than ${MAX_FILES} files`;
 
 /** The `$self` of a document (OpenAPI 3.2 section 4.1.1). */
-export function selfOf(document: unknown): unknown {
+function selfOf(document: unknown): unknown {
   return isMapping(document) ? document.$self : undefined;
 }
 

@@ -130,8 +130,8 @@ function* pathItems(reading: Scan): Generator<PathItem> {
   for (const path of Object.keys(paths.value as object)) {
     if (path.startsWith('x-')) continue;
     const at = child(paths, path);
-    const layers = documents.chain(at);
-    if ('message' in layers) problems.push(layers);
+    const { nodes: layers, problem } = documents.chain(at);
+    if (problem !== undefined) problems.push(problem);
     else if (!path.startsWith('/')) problems.push(problemAt(at, 'a path begins with a slash'));
     else {
       const extension = extensionOf(reading, layers.at(-1) ?? at, above);

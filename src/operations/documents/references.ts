@@ -1,7 +1,7 @@
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 /** The target of a `$ref`. */
-interface ReferenceTarget {
+export interface ReferenceTarget {
   /** The path of a local file, or the URL of another resource. */
   readonly file: string;
   readonly fragment: string;

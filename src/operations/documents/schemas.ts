@@ -4,8 +4,7 @@ import { type Dialect, STEP } from '../validation/engine/engine.ts';
 import { PatternError } from '../validation/engine/patterns.ts';
 import type { Check } from '../validation/parameter-value.ts';
 import { Compiler, type Reports, sharedCompiler } from './compiler.ts';
-import { child, type Documents, itemsOf, type Node, selfOf } from './documents.ts';
-import { resolveReference } from './references.ts';
+import { child, type Documents, itemsOf, type Node } from './documents.ts';
 
 /** The reason why a schema cannot be compiled. */
 export interface SchemaError {
@@ -25,8 +24,6 @@ export class Schemas {
   readonly #documents: Documents;
   readonly #dialect: Dialect;
   readonly #keys: ReadonlyMap<string, string>;
-  /** The `$self` of each file. */
-  readonly #selves: ReadonlyMap<string, unknown>;
   /** Of schemas that refer to others. */
   readonly #compiler: Compiler;
   /** What was compiled, by the schemas in the documents. Many operations may share a schema. */
@@ -36,13 +33,14 @@ export class Schemas {
   };
   /** Copies of what is in the documents. What has several aliases is copied once. */
   readonly #copies = new Map<unknown, unknown>();
+  /** Whether a property is `readOnly`, by its schema. */
+  readonly #readOnly = new Map<unknown, boolean>();
 
   constructor(documents: Documents, dialect: Dialect) {
     this.#documents = documents;
     this.#dialect = dialect;
     const all = documents.all();
     this.#keys = new Map(all.map(({ file }, index) => [file, `file:${index}`]));
-    this.#selves = new Map(all.map(({ file, value }) => [file, selfOf(value)]));
     const root = Object.fromEntries(
       all.map((document) => [this.#keys.get(document.file), this.#translated(document.value, document)]),
     );
@@ -51,20 +49,22 @@ export class Schemas {
 
   /** The schemas that a value has to match where this one is written: itself, and what its `$ref` leads to. */
   layers(node: Node): readonly Node[] {
-    const chain = this.#documents.chain(node);
-    if ('message' in chain) return [];
-    return this.#dialect === OLD ? chain.slice(-1) : chain;
+    const { nodes, problem } = this.#documents.chain(node);
+    if (problem !== undefined) return [];
+    return this.#dialect === OLD ? nodes.slice(-1) : nodes;
   }
 
-  /** The layers of a schema, and of every branch of its `allOf`. */
+  /** The layers of a schema, and of every branch of its `allOf`, without what only the compiler finds. */
   parts(node: Node): readonly Node[] {
     const parts = new Map<unknown, Node>();
     const waiting = [node];
     for (const one of waiting) {
-      for (const layer of this.layers(one)) {
-        if (parts.has(layer.value) || parts.size === MAX_PARTS) continue;
+      const layers = this.#dialect === OLD ? this.layers(one) : this.#documents.chain(one).nodes;
+      for (const layer of layers) {
+        if (parts.has(layer.value)) continue;
         parts.set(layer.value, layer);
-        waiting.push(...itemsOf(child(layer, 'allOf')).slice(0, MAX_PARTS));
+        const room = MAX_PARTS - waiting.length;
+        if (room > 0) waiting.push(...itemsOf(child(layer, 'allOf')).slice(0, room));
       }
     }
     return [...parts.values()];
@@ -120,13 +120,12 @@ export class Schemas {
 
   #translatedMapping(value: Readonly<Record<string, unknown>>, document: Node['document']): object {
     const { $ref } = value;
-    const { file } = document;
     // OpenAPI 3.0 ignores siblings of a $ref (section 4.7.23).
     if (typeof $ref === 'string' && this.#dialect === OLD)
-      return { $ref: this.#reference($ref, file), [STEP]: true };
+      return { $ref: this.#reference($ref, document), [STEP]: true };
     const copy: Record<string, unknown> = {};
     for (const [key, one] of Object.entries(value)) copy[key] = this.#translated(one, document);
-    if (typeof $ref === 'string') copy.$ref = this.#reference($ref, file);
+    if (typeof $ref === 'string') copy.$ref = this.#reference($ref, document);
     if (REFERENCES.some((key) => typeof value[key] === 'string')) copy[STEP] = true;
     // Some real documents have an empty `enum` that is not meant to reject every value.
     if (Array.isArray(copy.enum) && copy.enum.length === 0) delete copy.enum;
@@ -142,22 +141,27 @@ export class Schemas {
   #dropReadOnly(copy: Record<string, unknown>, schema: Node): void {
     const branches = Array.isArray(copy.allOf) ? copy.allOf : [];
     if (![copy, ...branches].some(hasRequired)) return;
-    const parts = this.parts(schema);
+    const declared = this.parts(schema).map((part) => child(part, 'properties'));
     const isReadOnly = (name: unknown) =>
-      parts.some((part) => this.#saysReadOnly(child(child(part, 'properties'), String(name))));
+      declared.some((properties) => this.#isReadOnly(child(properties, String(name))));
     const kept = (one: unknown) =>
       hasRequired(one) ? { ...one, required: one.required.filter((name) => !isReadOnly(name)) } : one;
     Object.assign(copy, kept(copy));
     if (branches.length > 0) copy.allOf = branches.map(kept);
   }
 
-  #saysReadOnly(property: Node): boolean {
+  #isReadOnly(property: Node): boolean {
     if (!isMapping(property.value)) return false;
-    return this.parts(property).some(({ value }) => isMapping(value) && value.readOnly === true);
+    let known = this.#readOnly.get(property.value);
+    if (known === undefined) {
+      known = this.parts(property).some(({ value }) => isMapping(value) && value.readOnly === true);
+      this.#readOnly.set(property.value, known);
+    }
+    return known;
   }
 
-  #reference(reference: string, file: string): string {
-    const target = resolveReference(reference, file, this.#selves.get(file));
+  #reference(reference: string, document: Node['document']): string {
+    const target = this.#documents.targetOf(reference, document);
     if (target === undefined || !this.#keys.has(target.file)) return reference;
     return target.words === undefined
       ? `${ROOT}#${target.fragment}`

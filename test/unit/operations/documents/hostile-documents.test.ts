@@ -83,6 +83,12 @@ describe('a document whose references multiply is read in bounded time', () => {
   const branches = Object.fromEntries(
     times(12, (n) => [`A${n}`, { allOf: times(12, () => ref(`A${n + 1}`)) }]),
   );
+  const members = times(60, (n) => `p${n}`);
+  const mutual = {
+    required: members,
+    properties: Object.fromEntries(members.map((name, n) => [name, ref(`A${n}`)])),
+    allOf: times(100, (n) => ref(`A${n}`)),
+  };
   const url = `/${times(40, (n) => `{v${n}}`).join('')}`;
   const variables = Object.fromEntries(
     times(40, (n) => [`v${n}`, { default: 'a', enum: times(30, String) }]),
@@ -90,6 +96,12 @@ describe('a document whose references multiply is read in bounded time', () => {
   it.each([
     ['a schema with many references to itself', withSchema(ref('A'), { A: itself })],
     ['references in twelve levels', withSchema(ref('A0'), { ...branches, A12: { type: 'string' } })],
+    [
+      'a hundred schemas that all refer to each other',
+      documentOf({
+        components: { schemas: Object.fromEntries(times(100, (n) => [`A${n}`, { ...mutual }])) },
+      }),
+    ],
     ['servers with many variables', documentOf({ servers: [{ url, variables }] })],
   ])('%s', async (_, text) => {
     expect(await problemsOf(text)).toEqual([]);

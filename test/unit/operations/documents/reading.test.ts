@@ -13,6 +13,27 @@ async function prices(settings?: string): Promise<Record<string, number>> {
   return Object.fromEntries(operations.map(({ method, path, cost }) => [`${method} ${path}`, cost]));
 }
 
+/** Whether each value is a valid body, by each schema. */
+async function judge(
+  bodies: readonly string[],
+  values: readonly unknown[],
+  schemas: string,
+  version: string,
+) {
+  const paths = bodies.map(
+    (schema, index) =>
+      `/${index}: { post: { x-weir: { validate: body }, requestBody: { content: { application/json: { schema: ${schema} } } } } }`,
+  );
+  await folder.write(
+    'openapi.yaml',
+    openapi(paths.join('\n'), version, `components: { schemas: { ${schemas} } }\n`),
+  );
+  return (await folder.load()).map(({ rules }) => {
+    const rule = rules?.body?.byMediaType.get('application/json');
+    return values.map((value) => rule !== undefined && rule.check(value) === undefined);
+  });
+}
+
 describe('a price list read from OpenAPI', () => {
   test.each(['3.0.0', '3.0.4', '3.1.0', '3.1.1'])('takes OpenAPI %s', async (version) => {
     await folder.write('openapi.yaml', openapi('/a: { get: { x-weir: { cost: 3 } } }', version));
@@ -186,19 +207,25 @@ describe('a price list read from OpenAPI', () => {
         `{ required: [id, name], allOf: [${named}] }`,
         `{ allOf: [${named}, { type: object, required: [id, name] }] }`,
       ];
-      const paths = bodies.map(
-        (schema, index) =>
-          `/${index}: { post: { x-weir: { validate: body }, requestBody: { content: { application/json: { schema: ${schema} } } } } }`,
-      );
-      const head = `components: { schemas: { ${schemas} } }\n`;
-      await folder.write('openapi.yaml', openapi(paths.join('\n'), version, head));
-      const verdicts = (await folder.load()).map(({ rules }) => {
-        const rule = rules?.body?.byMediaType.get('application/json');
-        return [rule?.check({ name: 'x' }), rule?.check({ id: 'x' }) !== undefined];
-      });
-      expect(verdicts).toEqual(bodies.map(() => [undefined, true]));
+      const judged = await judge(bodies, [{ name: 'x' }, { id: 'x' }], schemas, version);
+      expect(judged).toEqual(bodies.map(() => [true, false]));
     },
   );
+
+  test('what is read-only beside a $ref to an $id is not required', async () => {
+    const schemas = [
+      "Id: { $id: 'https://example.com/schemas/id', type: string }",
+      "Other: { $id: 'https://example.com/schemas/other', type: object }",
+      "Read: { $ref: 'https://example.com/schemas/id', readOnly: true }",
+    ].join(', ');
+    const bodies = [
+      "{ required: [id], properties: { id: { $ref: 'https://example.com/schemas/id', readOnly: true } } }",
+      "{ required: [id], properties: { id: { $ref: '#/components/schemas/Read' } } }",
+      "{ required: [id], properties: { id: { readOnly: true } }, $ref: 'https://example.com/schemas/other' }",
+    ];
+    const judged = await judge(bodies, [{}, 5], schemas, '3.1.0');
+    expect(judged).toEqual(bodies.map((_, index) => [true, index < 2]));
+  });
 
   test('the dialect of 3.0 is read as its own', async () => {
     const schema =
