@@ -86,7 +86,7 @@ export class Documents {
 
   /** Where a reference in a document leads; undefined if it is not valid. URLs are slow to parse, so each is parsed once. */
   targetOf(reference: string, { file, value }: Document): ReferenceTarget | undefined {
-    const key = `${file} ${reference}`;
+    const key = `${file}\0${reference}`;
     const target = this.#targets.get(key) ?? resolveReference(reference, file, selfOf(value));
     if (target !== undefined) this.#targets.set(key, target);
     return target;
