@@ -26,11 +26,11 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-/** Replays the bursts with these limits. @returns the path of the report */
-async function write(limits: string): Promise<string> {
-  const files = await writeFiles({ 'access.log': logText(REQUESTS), 'limits.yaml': limits });
+/** Replays the bursts, or another log, with these limits. @returns the path of the report */
+async function write(limits: string, log = logText(REQUESTS), ...flags: string[]): Promise<string> {
+  const files = await writeFiles({ 'access.log': log, 'limits.yaml': limits });
   const path = join(files['access.log'], '..', 'report.html');
-  const args = [files['access.log'], '--limits', files['limits.yaml'], '--report', path];
+  const args = [files['access.log'], '--limits', files['limits.yaml'], '--report', path, ...flags];
   const { code, stderr } = await runReplayCommand(...args);
   expect(code, stderr).toBe(0);
   return path;
@@ -127,14 +127,7 @@ it.each([
   { retries: 'after', figures: [/^60\s%$/, /^60\s%$/], at: 0.375, tip: /before: 0\s%after: 66\.67\s%$/ },
 ])('divides the shares of the charts like the figures, with --retries $retries', async (expected) => {
   const { retries, figures, at, tip } = expected;
-  const files = await writeFiles({
-    'access.log': REFUSALS,
-    'limits.yaml': 'defaults: { account-read: 10 }\n',
-  });
-  const path = join(files['access.log'], '..', 'report.html');
-  const limits = ['--limits', files['limits.yaml'], '--retries', retries];
-  const { code, stderr } = await runReplayCommand(files['access.log'], ...limits, '--report', path);
-  expect(code, stderr).toBe(0);
+  const path = await write('defaults: { account-read: 10 }\n', REFUSALS, '--retries', retries);
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(pathToFileURL(path).href);
   const shown = page.locator('.figure', { hasText: /^Refused/ }).locator('.value');
@@ -154,14 +147,7 @@ it.each([
   // No request has another outcome, but what the log shows as refused is left out.
   { retries: 'drop', headline: /have refused 0\s% of the requests instead of 60\s%$/ },
 ])('its headline agrees with its figures, with --retries $retries', async ({ retries, headline }) => {
-  const files = await writeFiles({
-    'access.log': REFUSALS,
-    'limits.yaml': 'defaults: { account-read: 40 }\n',
-  });
-  const path = join(files['access.log'], '..', 'report.html');
-  const limits = ['--limits', files['limits.yaml'], '--retries', retries];
-  const { code, stderr } = await runReplayCommand(files['access.log'], ...limits, '--report', path);
-  expect(code, stderr).toBe(0);
+  const path = await write('defaults: { account-read: 40 }\n', REFUSALS, '--retries', retries);
   const page = await browser.newPage();
   await page.goto(pathToFileURL(path).href);
   expect(await page.locator('h1').textContent()).toMatch(headline);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -16,16 +16,11 @@ const postgresUrl = inject('postgresUrl');
 const LIMIT = 100_000;
 const deadlineMs = 5_000;
 
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
 /** Two replicas that count, and a database. The second one has a PostgreSQL user of its own, if it is named. */
 async function startFleet(settings: RemoteStoreSettings, secondUser?: string) {
   const url = await createDatabase(postgresUrl ?? '');
   const fleet = new Fleet(uniquePrefix(), LIMIT);
-  open.push(fleet);
+  onTestFinished(() => fleet.close());
   const secondUrl = new URL(url);
   if (secondUser !== undefined) secondUrl.username = secondUser;
   const start = async (journalUrl: string) => {
@@ -41,9 +36,9 @@ async function startFleet(settings: RemoteStoreSettings, secondUser?: string) {
 
 async function startFleetOnRedis(secondUser?: string) {
   const server = await startRedisServer();
-  open.push({ close: () => server.stop() });
+  onTestFinished(() => server.stop());
   const redis = new Redis(server.port);
-  open.push({ close: async () => redis.disconnect() });
+  onTestFinished(() => redis.disconnect());
   return { redis, ...(await startFleet({ kind: 'redis', url: server.url, deadlineMs }, secondUser)) };
 }
 
@@ -115,7 +110,7 @@ describe.skipIf(postgresUrl === undefined)('while PostgreSQL is away, durable li
 
   test('in a Cluster of which one master is emptied', async () => {
     const cluster = await startRedisCluster();
-    open.push({ close: () => cluster.stop() });
+    onTestFinished(() => cluster.stop());
     const settings = { kind: 'cluster', nodes: cluster.urls, deadlineMs } as const;
     const { fleet, url, first, second } = await startFleet(settings);
     const database = await takeDatabase(postgresUrl ?? '', url);
@@ -137,7 +132,7 @@ describe.skipIf(postgresUrl === undefined)('while PostgreSQL is away, durable li
     const server = new pg.Client({ connectionString: postgresUrl });
     await server.connect();
     await server.query(`create role ${user} superuser login`);
-    open.push({ close: () => server.query(`drop role ${user}`).then(() => server.end()) });
+    onTestFinished(() => server.query(`drop role ${user}`).then(() => server.end()));
     const { redis, fleet, url, first, second } = await startFleetOnRedis(user);
     await server.query(`alter role ${user} nologin`);
     const database = await takeDatabase(postgresUrl ?? '', url);

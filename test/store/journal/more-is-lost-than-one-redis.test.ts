@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createDatabase, findPostgres, startPostgres } from '../../../platform/test/fixtures/postgres.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
 import { startRedisCluster } from '../../fixtures/redis-cluster.ts';
@@ -22,16 +22,11 @@ const LOADED_MS = 300;
 const deadlineMs = 5_000;
 const REPLICA = fileURLToPath(new URL('replica-process.ts', import.meta.url));
 
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
 /** Two replicas that count, and a database. */
 async function startFleet(settings: RemoteStoreSettings, serverUrl = postgresUrl) {
   const url = await createDatabase(serverUrl ?? '');
   const fleet = new Fleet(uniquePrefix(), LIMIT);
-  open.push(fleet);
+  onTestFinished(() => fleet.close());
   const stores = [fleet.start(settings, url), fleet.start(settings, url)];
   for (const store of stores) {
     await fleet.counting(store);
@@ -44,7 +39,7 @@ async function startFleet(settings: RemoteStoreSettings, serverUrl = postgresUrl
 
 function clientOf(port: number): Redis {
   const client = new Redis(port).on('error', () => {});
-  open.push({ close: async () => client.disconnect() });
+  onTestFinished(() => client.disconnect());
   return client;
 }
 
@@ -65,7 +60,7 @@ async function startAddress(first: number) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  open.push({ close: async () => server.close() });
+  onTestFinished(() => void server.close());
   return {
     url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
     lead(to: number) {
@@ -78,14 +73,14 @@ async function startAddress(first: number) {
 
 async function startFleetOnRedis(serverUrl?: string) {
   const server = await startRedisServer();
-  open.push({ close: () => server.stop() });
+  onTestFinished(() => server.stop());
   return { server, ...(await startFleet({ kind: 'redis', url: server.url, deadlineMs }, serverUrl)) };
 }
 
 describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a limit when', () => {
   test('a failover loses writes, and replicas count on during it', async () => {
     const { sentinelUrls, name, primary, replica, stop } = await startSentinel();
-    open.push({ close: stop });
+    onTestFinished(stop);
     const settings = { kind: 'sentinel', sentinels: sentinelUrls, name, deadlineMs } as const;
     const { fleet, stores, counting } = await startFleet(settings);
     // The replica gets nothing more, and keeps what it has.
@@ -103,7 +98,7 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
   test('a failover loses writes, and the first Redis is the primary again before anybody has noticed', async () => {
     const { server, fleet, stores, counting } = await startFleetOnRedis();
     const other = await startRedisServer();
-    open.push({ close: () => other.stop() });
+    onTestFinished(() => other.stop());
     const [first, second] = [clientOf(server.port), clientOf(other.port)];
     await second.replicaof('127.0.0.1', server.port);
     await expect.poll(() => second.info('replication')).toContain('master_link_status:up');
@@ -121,7 +116,7 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
 
   test('the address of Redis leads to another one, which counts for a while, and back', async () => {
     const servers = [await startRedisServer(), await startRedisServer()];
-    for (const server of servers) open.push({ close: () => server.stop() });
+    for (const server of servers) onTestFinished(() => server.stop());
     const address = await startAddress(servers[0]?.port ?? 0);
     const { fleet, stores, counting } = await startFleet({ kind: 'redis', url: address.url, deadlineMs });
     for (const server of [servers[1], servers[0]]) {
@@ -140,7 +135,7 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
 
   test('one master of a Cluster is emptied', async () => {
     const cluster = await startRedisCluster();
-    open.push({ close: () => cluster.stop() });
+    onTestFinished(() => cluster.stop());
     const { fleet, stores, counting } = await startFleet({
       kind: 'cluster',
       nodes: cluster.urls,
@@ -174,7 +169,7 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
 
   test('PostgreSQL crashes while Redis is emptied, and again when counts are put back', async () => {
     const postgres = await startPostgres(findPostgres() ?? '');
-    open.push({ close: () => postgres.stop() });
+    onTestFinished(() => postgres.stop());
     const { server, fleet, stores, counting } = await startFleetOnRedis(postgres.url);
     const redis = clientOf(server.port);
     await Promise.all([redis.flushall(), postgres.kill()]);
@@ -209,7 +204,7 @@ test.skipIf(postgresUrl === undefined)(
   'a replica that is killed with Redis takes the counts of its last second, and no others, with it',
   async () => {
     const server = await startRedisServer();
-    open.push({ close: () => server.stop() });
+    onTestFinished(() => server.stop());
     const settings = { kind: 'redis', url: server.url, deadlineMs } as const;
     const { fleet, url, stores, counting } = await startFleet(settings);
     const flushMs = 200;

@@ -1,7 +1,7 @@
 /** While a recovery goes on, the buckets of the owners who ask are put back before the others. */
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
 import type { Store } from '../../../src/store/store.ts';
@@ -17,14 +17,9 @@ const CHARGED = 30;
 const deadlineMs = 5_000;
 const GATE = 51;
 
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
 function clientOf(port: number): Redis {
   const client = new Redis(port);
-  open.push({ close: async () => client.disconnect() });
+  onTestFinished(() => client.disconnect());
   return client;
 }
 
@@ -32,7 +27,7 @@ function clientOf(port: number): Redis {
 async function startFleet(settings: RemoteStoreSettings) {
   const url = await createDatabase(postgresUrl ?? '');
   const fleet = new Fleet(uniquePrefix(), LIMIT);
-  open.push(fleet);
+  onTestFinished(() => fleet.close());
   // Of two that start together, the second may have everything put back again, and would then wait at the gate.
   const first = fleet.start(settings, url);
   await fleet.counting(first);
@@ -44,7 +39,7 @@ async function startFleet(settings: RemoteStoreSettings) {
   }
   const database = new pg.Client({ connectionString: url });
   await database.connect();
-  open.push({ close: () => database.end() });
+  onTestFinished(() => database.end());
   const rows = async () => (await database.query('select from weir_journal_counts')).rowCount;
   await expect.poll(rows).toBe(2 * OWNERS);
   await expect.poll(() => isRecovering(fleet)).toBe(false);
@@ -99,7 +94,7 @@ const isRecovering = ({ replicas }: Fleet) => replicas.some(({ journal }) => jou
 describe.skipIf(postgresUrl === undefined)('while counts are put back,', () => {
   test('the owners who ask count before the others, at every replica', async () => {
     const server = await startRedisServer();
-    open.push({ close: () => server.stop() });
+    onTestFinished(() => server.stop());
     const redis = clientOf(server.port);
     const started = await startFleet({ kind: 'redis', url: server.url, deadlineMs });
     const { fleet, stores } = started;
@@ -132,7 +127,7 @@ describe.skipIf(postgresUrl === undefined)('while counts are put back,', () => {
 
   test('and Redis is emptied again, an owner that counted before counts no longer', async () => {
     const server = await startRedisServer();
-    open.push({ close: () => server.stop() });
+    onTestFinished(() => server.stop());
     const redis = clientOf(server.port);
     const started = await startFleet({ kind: 'redis', url: server.url, deadlineMs });
     const { fleet, stores } = started;
@@ -147,7 +142,7 @@ describe.skipIf(postgresUrl === undefined)('while counts are put back,', () => {
 
   test('a user of Redis who may not use sets has all owners wait for the end', async () => {
     const server = await startRedisServer();
-    open.push({ close: () => server.stop() });
+    onTestFinished(() => server.stop());
     const redis = clientOf(server.port);
     await redis.acl('SETUSER', 'weir', 'on', '>secret', '~*', '&*', '+@all', '-sadd', '-sismember');
     const settings = {
@@ -170,7 +165,7 @@ describe.skipIf(postgresUrl === undefined)('while counts are put back,', () => {
 
   test('the owners of a Cluster who ask count before the others', async () => {
     const cluster = await startRedisCluster();
-    open.push({ close: () => cluster.stop() });
+    onTestFinished(() => cluster.stop());
     const started = await startFleet({ kind: 'cluster', nodes: cluster.urls, deadlineMs });
     const { fleet, stores } = started;
     const openGate = await closeGate(started);

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import pg from 'pg';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createDatabase, findPostgres, startPostgres } from '../../../platform/test/fixtures/postgres.ts';
 import { sharedRedisUrl, uniquePrefix } from '../../fixtures/redis-url.ts';
 import { Fleet, OWNERS } from './fleet.ts';
@@ -19,11 +19,6 @@ async function pointsIn(url: string): Promise<ReadonlyMap<string, number>> {
   await client.end();
   return new Map(rows.map(({ key, points }) => [key, points]));
 }
-
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
 
 async function connected(url: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString: url });
@@ -78,7 +73,7 @@ describe.skipIf(postgresUrl === undefined)('while PostgreSQL is', () => {
       const fleet = new Fleet(uniquePrefix(), LIMIT);
       const settings = { kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5_000 } as const;
       const store = fleet.start(settings, url);
-      open.push(fleet);
+      onTestFinished(() => fleet.close());
       await fleet.counting(store);
       const journal = fleet.replicas[0]?.journal;
       await expect.poll(() => journal?.lagSeconds()).toBe(0);
@@ -108,11 +103,11 @@ describe.skipIf(postgresUrl === undefined)('while PostgreSQL is', () => {
 
   test('killed and started again, and again, under charges: each is written once', async () => {
     const postgres = await startPostgres(findPostgres() ?? '');
-    open.push({ close: () => postgres.stop() });
+    onTestFinished(() => postgres.stop());
     const url = await createDatabase(postgres.url);
     const fleet = new Fleet(uniquePrefix(), LIMIT);
     const settings = { kind: 'redis', url: sharedRedisUrl(), deadlineMs: 5_000 } as const;
-    open.push(fleet);
+    onTestFinished(() => fleet.close());
     for (let replica = 1; replica <= 2; replica++) {
       // Of two that start together, the second may have everything put back again.
       const store = fleet.start(settings, url);

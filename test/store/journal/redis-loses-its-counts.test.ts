@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import { startRedisServer } from '../../fixtures/redis-server.ts';
 import { uniquePrefix } from '../../fixtures/redis-url.ts';
@@ -12,17 +12,12 @@ const LIMIT = 3_000;
 /** A small part of a limit. */
 const LOADED_MS = 300;
 
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
 async function startUnderLoad() {
   const url = await createDatabase(postgresUrl ?? '');
   const server = await startRedisServer();
-  open.push({ close: () => server.stop() });
+  onTestFinished(() => server.stop());
   const fleet = new Fleet(uniquePrefix(), LIMIT);
-  open.push(fleet);
+  onTestFinished(() => fleet.close());
   const settings = { kind: 'redis', url: server.url, deadlineMs: 5_000 } as const;
   const first = fleet.start(settings, url);
   const second = fleet.start(settings, url);
@@ -30,7 +25,7 @@ async function startUnderLoad() {
   for (const store of [first, second]) fleet.load(store);
   await pause(LOADED_MS);
   const redis = new Redis(server.port, { lazyConnect: true }).on('error', () => {});
-  open.push({ close: async () => redis.disconnect() });
+  onTestFinished(() => redis.disconnect());
   return { fleet, server, redis, settings, url, first, second };
 }
 

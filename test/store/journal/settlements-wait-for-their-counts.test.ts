@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import { startRedisServer } from '../../fixtures/redis-server.ts';
 import { uniquePrefix } from '../../fixtures/redis-url.ts';
@@ -8,21 +8,16 @@ import { Fleet } from './fleet.ts';
 
 const postgresUrl = inject('postgresUrl');
 
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
 describe.skipIf(postgresUrl === undefined)('a settlement', () => {
   test('of a replica that does not know of the loss changes nothing before the counts are back', async () => {
     const server = await startRedisServer();
-    open.push({ close: () => server.stop() });
+    onTestFinished(() => server.stop());
     const redis = new Redis(server.port);
-    open.push({ close: async () => redis.disconnect() });
+    onTestFinished(() => redis.disconnect());
     const url = await createDatabase(postgresUrl ?? '');
     const fleet = new Fleet(uniquePrefix(), 100);
     const store = fleet.start({ kind: 'redis', url: server.url, deadlineMs: 5_000 }, url);
-    open.push(fleet);
+    onTestFinished(() => fleet.close());
     await fleet.counting(store);
     const charge = { buckets: fleet.bucketsOf(1), cost: 5, operation: 'listPayees' };
     const decision = await store.charge(charge);
@@ -31,7 +26,7 @@ describe.skipIf(postgresUrl === undefined)('a settlement', () => {
     // No recovery gets further than its question.
     const database = new pg.Client({ connectionString: url });
     await database.connect();
-    open.push({ close: () => database.end() });
+    onTestFinished(() => database.end());
     await database.query('begin; lock table weir_journal_recovery in access exclusive mode');
     await redis.flushall();
     const more = { charge, chargedAtUs: decision.chargedAtUs, id: 'more', cost: 25, refundsRequests: false };

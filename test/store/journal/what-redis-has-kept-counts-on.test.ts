@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, onTestFinished, test } from 'vitest';
 import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import { startRedisCluster } from '../../fixtures/redis-cluster.ts';
 import { startRedisServer } from '../../fixtures/redis-server.ts';
@@ -12,19 +12,14 @@ const postgresUrl = inject('postgresUrl');
 const LIMIT = 3_000;
 const deadlineMs = 5_000;
 
-const open: { close(): Promise<unknown> }[] = [];
-afterEach(async () => {
-  for (const one of open.splice(0).reverse()) await one.close();
-});
-
 describe.skipIf(postgresUrl === undefined)('what Redis has kept counts on', () => {
   test('in a Cluster, while the counts of one master are missing', async () => {
     const cluster = await startRedisCluster();
-    open.push({ close: () => cluster.stop() });
+    onTestFinished(() => cluster.stop());
     const url = await createDatabase(postgresUrl ?? '');
     const fleet = new Fleet(uniquePrefix(), LIMIT);
     const store = fleet.start({ kind: 'cluster', nodes: cluster.urls, deadlineMs }, url);
-    open.push(fleet);
+    onTestFinished(() => fleet.close());
     await fleet.counting(store);
     const isLost = await Promise.all(
       Array.from({ length: OWNERS }, (_, owner) =>
@@ -63,25 +58,25 @@ describe.skipIf(postgresUrl === undefined)('what Redis has kept counts on', () =
 
   test('when it gets its first replica: the id changes, and counts are put back that nobody has lost', async () => {
     const server = await startRedisServer();
-    open.push({ close: () => server.stop() });
+    onTestFinished(() => server.stop());
     const url = await createDatabase(postgresUrl ?? '');
     const fleet = new Fleet(uniquePrefix(), LIMIT);
     const settings = { kind: 'redis', url: server.url, deadlineMs } as const;
     const stores = [fleet.start(settings, url)];
-    open.push(fleet);
+    onTestFinished(() => fleet.close());
     await fleet.counting(stores[0] as never);
     fleet.load(stores[0] as never);
     await expect.poll(() => fleet.admittedTo(0)).toBeGreaterThan(50);
 
     const client = new Redis(server.port);
-    open.push({ close: async () => client.disconnect() });
+    onTestFinished(() => client.disconnect());
     const replication = async () => {
       const info = await client.info('replication');
       return ['master_replid', 'master_replid2'].map((name) => new RegExp(`${name}:(\\w+)`).exec(info)?.[1]);
     };
     const [before] = await replication();
     const replica = await startRedisServer({ args: ['--replicaof', '127.0.0.1', `${server.port}`] });
-    open.push({ close: () => replica.stop() });
+    onTestFinished(() => replica.stop());
     await expect.poll(() => client.info('replication')).toContain('state=online');
     const [after, second] = await replication();
     expect(after).not.toBe(before);
