@@ -21,7 +21,7 @@ const IGNORED_HEADERS = new Set(['accept', 'content-type', 'authorization']);
 /** The parts of an operation that are validated. */
 export interface Described {
   readonly parameters: readonly Parameter[];
-  /** The query parameters of API keys, which need not be declared. */
+  /** The query parameters that carry API keys. They are accepted although no parameter declares them. */
   readonly queryKeys: readonly Parameter[];
   /** Undefined if bodies are not validated. */
   readonly requestBody: Node | undefined;

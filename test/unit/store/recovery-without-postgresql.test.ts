@@ -10,7 +10,7 @@ const PATIENCE_MS = 5_000;
 /** A replica whose store has lost everything, or nothing. PostgreSQL answers when `reach` is called, and lets a recovery end when `end` is. */
 function startLost(isLost = true) {
   const calls: string[] = [];
-  const told: string[] = [];
+  const notices: string[] = [];
   const attending: ((recovery: AskedRecovery) => void)[] = [];
   let taken: (groups: readonly number[]) => void = () => {};
   let turn: () => void = () => {};
@@ -39,8 +39,8 @@ function startLost(isLost = true) {
   const recovery = new Recovery(tables, journal, counts, {
     recovered() {},
     recoveryFailed() {},
-    countsGoOn: () => void told.push('counts go on'),
-    countsComplete: () => void told.push('counts are complete'),
+    countsGoOn: () => void notices.push('counts go on'),
+    countsComplete: () => void notices.push('counts are complete'),
   });
   recovery.want();
   const take = async (groups = [3]) => {
@@ -55,7 +55,7 @@ function startLost(isLost = true) {
     turn();
     await recovery.idle();
   };
-  return { recovery, counts, calls, told, journal, take, reach, end };
+  return { recovery, counts, calls, notices, journal, take, reach, end };
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
@@ -142,12 +142,12 @@ test('what is lost while a recovery waits for its turn counts as well', async ()
   expect(recovery.isLost).toBe(true);
 });
 
-test('the observer hears that counts go on, and that nothing is lost any more', async () => {
-  const { told, take, end } = startLost();
+test('the observer is notified when counts go on, and when nothing is lost any more', async () => {
+  const { notices, take, end } = startLost();
   await vi.advanceTimersByTimeAsync(PATIENCE_MS);
-  expect(told).toEqual([]);
+  expect(notices).toEqual([]);
   await take();
-  expect(told).toEqual(['counts go on']);
+  expect(notices).toEqual(['counts go on']);
   await end();
-  expect(told).toEqual(['counts go on', 'counts are complete']);
+  expect(notices).toEqual(['counts go on', 'counts are complete']);
 });

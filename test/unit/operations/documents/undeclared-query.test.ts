@@ -41,7 +41,7 @@ test('by default, one declared parameter refuses all others', async () => {
   });
 });
 
-test('the query parameter of an API key need not be declared', async () => {
+test('a query parameter that carries an API key is accepted although it is not declared', async () => {
   const keys =
     "components: { securitySchemes: { key: { $ref: '#/components/x-key' }, other: { type: apiKey, in: query, name: other } }, x-key: { type: apiKey, in: query, name: api_key } }\nsecurity: [{ key: [] }]\n";
   const paths = `/a: { get: { ${LIMIT} } }\n/b: { get: { security: [{ other: [] }, {}], ${LIMIT} } }`;
