@@ -154,7 +154,7 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
     expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
   });
 
-  test('PostgreSQL is away when Redis is emptied: durable limits wait for it', async () => {
+  test('PostgreSQL is away for a moment when Redis is emptied: durable limits wait for it', async () => {
     const { server, fleet, url, stores, counting } = await startFleetOnRedis();
     const database = await takeDatabase(postgresUrl ?? '', url);
     await pause(LOADED_MS);
