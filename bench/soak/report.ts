@@ -48,7 +48,7 @@ export function linesOf(run: Run, summaryFile: string): string[] {
       most(({ seen }) => seen.fullest.organization).toFixed(3),
     ],
     [
-      'p99 of an interval, ms: median, worst',
+      'p99 of an interval, slow answers left out, ms: median, worst',
       `${percentile(p99s, 0.5).toFixed(1)}, ${percentile(p99s, 1).toFixed(1)}`,
     ],
     [

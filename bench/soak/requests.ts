@@ -2,6 +2,7 @@ import { FullestSeconds } from '../k6/fullest-seconds.ts';
 import { runK6, type Sample } from '../k6/k6.ts';
 import { percentile } from '../lab/turns.ts';
 import type { Limits } from '../load/two-buckets.ts';
+import { SLOW_PATH } from '../load/upstream.ts';
 
 /** What the clients saw in one interval. */
 export interface Seen {
@@ -17,6 +18,7 @@ export interface Seen {
   readonly points: number;
   /** The iterations that k6 had no free client for. */
   readonly dropped: number;
+  /** Without the answers that the upstream sends slowly, and likewise below. */
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly maxMs: number;
@@ -42,7 +44,7 @@ class Counts {
   readonly #seconds = new FullestSeconds();
   #durations: number[] = [];
   #statuses: Record<string, number> = {};
-  #counters = { refused: 0, degraded: 0, dropped: 0, points: 0 };
+  #counters = { requests: 0, refused: 0, degraded: 0, dropped: 0, points: 0 };
   #failedAtMs: number[] = [];
 
   add(sample: Sample): void {
@@ -50,7 +52,7 @@ class Counts {
       metric,
       data: { time, value, tags },
     } = sample;
-    if (metric === 'http_req_duration') this.#addResponse(value, tags.status ?? '0');
+    if (metric === 'http_req_duration') this.#addResponse(value, tags);
     else if (metric === 'refused') this.#counters.refused += value;
     else if (metric === 'degraded') this.#counters.degraded += value;
     else if (metric === 'dropped_iterations') this.#counters.dropped += value;
@@ -61,15 +63,15 @@ class Counts {
     }
   }
 
-  #addResponse(durationMs: number, status: string): void {
-    this.#durations.push(durationMs);
+  #addResponse(durationMs: number, { name, status = '0' }: Sample['data']['tags']): void {
+    this.#counters.requests += 1;
+    if (!name?.endsWith(SLOW_PATH)) this.#durations.push(durationMs);
     if (status !== '200' && status !== '429') this.#statuses[status] = (this.#statuses[status] ?? 0) + 1;
   }
 
   take(): Seen {
     const at = (share: number) => percentile(this.#durations, share);
     const seen = {
-      requests: this.#durations.length,
       ...this.#counters,
       failedAtMs: this.#failedAtMs,
       statuses: this.#statuses,
@@ -80,7 +82,7 @@ class Counts {
     };
     this.#durations = [];
     this.#statuses = {};
-    this.#counters = { refused: 0, degraded: 0, dropped: 0, points: 0 };
+    this.#counters = { requests: 0, refused: 0, degraded: 0, dropped: 0, points: 0 };
     this.#failedAtMs = [];
     return seen;
   }
