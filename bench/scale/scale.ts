@@ -1,9 +1,15 @@
 import type { Bench } from '../lab/bench.ts';
 import { measureBytes } from './bytes.ts';
+import { measureLeases } from './leases.ts';
 import { measureRequests } from './requests.ts';
 
-/** Whether a request costs more with more Accounts, and the bytes that docs/scale.md calculates with. The word `bytes` chooses these. */
+/**
+ * Whether a request costs more with more Accounts, the bytes that docs/scale.md calculates with, and what leases cost Redis. The words `bytes`
+ * and `leases` choose these.
+ */
 export async function measureScale(bench: Bench): Promise<readonly string[]> {
-  const requests = await measureRequests(bench);
-  return bench.includes('bytes') ? [...requests, '', ...(await measureBytes(bench))] : requests;
+  const lines = [...(await measureRequests(bench))];
+  if (bench.includes('bytes')) lines.push('', ...(await measureBytes(bench)));
+  if (bench.includes('leases')) lines.push('', ...(await measureLeases(bench)));
+  return lines;
 }
