@@ -38,7 +38,7 @@ export function linesOf(run: Run, summaryFile: string): string[] {
     ['responses with another status than 200 and 429, 0 for none', statusesOf(samples)],
     ['refused with 429, as the limits demand', thousands(sum((seen) => seen.refused))],
     [
-      'served uncounted: Redis was failing over, or did not answer within the deadline of 25 ms',
+      'served uncounted: Redis was failing over or started empty, or did not answer within the deadline of 25 ms',
       thousands(sum((seen) => seen.degraded)),
     ],
     ['not sent, because the load generator had no free client', thousands(sum((seen) => seen.dropped))],

@@ -101,6 +101,7 @@ async function soakNow(bench: Bench, summary: string): Promise<Run> {
   await Promise.all([sampling, disturbing]);
   await sample();
   run.ended = { thresholdsKept, ...(await countedIn(fleet, run)) };
+  if (bench.isRecorded) writeResult('soak.json', run);
   return run;
 }
 
