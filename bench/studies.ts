@@ -122,10 +122,11 @@ export const STUDIES: readonly Study[] = [
   },
   {
     name: 'scale',
-    measures: 'CPU and memory with 1 to 1,000,000 Accounts, and bytes that docs/scale.md calculates with',
+    measures:
+      'CPU and memory with 1 to 1,000,000 Accounts, leases of 50 replicas, and bytes that docs/scale.md calculates with',
     section: ['scale', 'Scale'],
     rounds: [8, 2],
-    minutes: 25,
+    minutes: 29,
     run: async (bench) => (await import('./scale/scale.ts')).measureScale(bench),
   },
   {

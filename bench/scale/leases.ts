@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import { US_PER_SECOND } from '../../src/domain/clock.ts';
 import { Hold } from '../../src/store/in-flight/held-slots.ts';
 import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
@@ -7,13 +8,12 @@ import type { Bench } from '../lab/bench.ts';
 import { cpuUs } from '../lab/process-table.ts';
 import { table, thousands } from '../report/section.ts';
 
-/** Of which each replica has a request in flight. */
+/** Each replica has a request in flight of every one of them. */
 const OWNERS = 10_000;
 const REPLICAS = [1, 10, 50];
 const LIMIT = 1_000;
 /** Requests that begin at once. */
 const AT_ONCE = 100;
-const US_PER_SECOND = 1_000_000;
 
 /** What the requests in flight of many replicas cost Redis while none of them begins or ends. */
 export async function measureLeases(bench: Bench): Promise<readonly string[]> {

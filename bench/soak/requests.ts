@@ -40,11 +40,13 @@ export function startRequests(env: Readonly<Record<string, string>>): Requests {
   return { take: () => counts.take(), ended };
 }
 
+const NOTHING = { requests: 0, refused: 0, degraded: 0, dropped: 0, points: 0 };
+
 class Counts {
   readonly #seconds = new FullestSeconds();
   #durations: number[] = [];
   #statuses: Record<string, number> = {};
-  #counters = { requests: 0, refused: 0, degraded: 0, dropped: 0, points: 0 };
+  #counters = { ...NOTHING };
   #failedAtMs: number[] = [];
 
   add(sample: Sample): void {
@@ -82,7 +84,7 @@ class Counts {
     };
     this.#durations = [];
     this.#statuses = {};
-    this.#counters = { requests: 0, refused: 0, degraded: 0, dropped: 0, points: 0 };
+    this.#counters = { ...NOTHING };
     this.#failedAtMs = [];
     return seen;
   }

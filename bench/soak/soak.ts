@@ -89,10 +89,13 @@ async function soakNow(bench: Bench, summary: string): Promise<Run> {
   const startMs = Date.now();
   const requests = startRequests(env);
   const over = new AbortController();
+  const save = () => {
+    if (bench.isRecorded) writeResult('soak.json', run);
+  };
   const sample = async () => {
     run.samples.push(await sampleNow(startMs, fleet, redis, requests));
     // So that a run that is cut short leaves its figures.
-    if (bench.isRecorded) writeResult('soak.json', run);
+    save();
   };
   const sampling = sampleUntil(over.signal, run, sample);
   const disturbing = disturbUntil(over.signal, run, startMs, fleet, redis);
@@ -101,7 +104,7 @@ async function soakNow(bench: Bench, summary: string): Promise<Run> {
   await Promise.all([sampling, disturbing]);
   await sample();
   run.ended = { thresholdsKept, ...(await countedIn(fleet, run)) };
-  if (bench.isRecorded) writeResult('soak.json', run);
+  save();
   return run;
 }
 
