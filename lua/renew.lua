@@ -3,15 +3,17 @@
 -- KEYS[1]  a sorted set: the replicas that are alive, by the end of their time in µs since 1970
 -- KEYS     then the keys of slots whose leases are stated; all in one Cluster slot
 -- ARGV[1]  the replica (16 bytes), how long it counts as alive in ms, and the life of a key of slots in ms; then a statement for each
---          key of slots, each after a comma: its generation, and the slots that the replica holds
--- Reply    1 if the replica counted as alive until now | 0: others may have dropped its leases, so it has to state all of them
+--          key of slots, each after a comma: its generation, the slots that the replica holds, and the first byte of its lease as this
+--          script last replied, 0 if it has not
+-- Reply    a list: 1 if the replica counted as alive until now | 0: others may have dropped its leases, so it has to state all of them;
+--          then for each key of slots the first byte of the replica's lease, counted from 1 | 0 if there is none
 -- Errors   Redis's own
 --
--- A statement is found by its replica's name and changed in place, so it costs the same whatever the number of replicas.
--- README.md describes the format of a lease.
+-- A lease that is still where it was is changed in place, and the others are not read, so a statement costs the same whatever the number
+-- of replicas. README.md describes the format of a lease.
 
 local LEASE, LEASE_BYTES = '>c16I6I4I7', 33
-local LEASE_CHANGE, LEASE_CHANGE_BYTES = '>I6I4I7', 17
+local NAME_BYTES, LEASE_CHANGE = 16, '>I6I4I7'
 
 local replica, aliveMs, keyMs = string.match(ARGV[1], '^(%S+) (%d+) (%d+)')
 local time = redis.call('TIME')
@@ -33,7 +35,7 @@ end
 local isNew = redis.call('ZADD', alive, text_of(endUs), replica) == 1
 redis.call('PEXPIRE', alive, keyMs)
 
--- The place of the replica's lease, or nil.
+-- Where the lease of the replica begins, or nil.
 local function place_of(value)
   local from = 1
   while true do
@@ -43,30 +45,50 @@ local function place_of(value)
   end
 end
 
-local function state(key, generation, held)
+-- Slots of no replica, which begin with ~, may have given the key a longer life. A replica states each lease several times in this life.
+local function keep(key)
+  if redis.call('PTTL', key) < keyMs * 2 / 3 then redis.call('PEXPIRE', key, keyMs) end
+end
+
+-- Changes the lease at a place. The charges' connection may have stated this generation already, and changed it since.
+local function change(key, place, lease, generation, held)
+  if struct.unpack(LEASE_CHANGE, lease, NAME_BYTES + 1) >= generation then return end
+  redis.call('SETRANGE', key, place - 1 + NAME_BYTES, struct.pack(LEASE_CHANGE, generation, held, endUs))
+  keep(key)
+end
+
+-- Changes the lease of the replica wherever it is, and adds it if there is none. Returns its place.
+local function find_and_change(key, generation, held)
   local value = redis.pcall('GET', key) or ''
   local own = struct.pack(LEASE, replica, generation, held, endUs)
   if value == '' or value.err or #value % LEASE_BYTES ~= 0 then
-    if held > 0 then redis.call('PSETEX', key, keyMs, own) end
-    return
+    if held == 0 then return 0 end
+    redis.call('PSETEX', key, keyMs, own)
+    return 1
   end
   local place = place_of(value)
-  if not place then
-    if held > 0 then redis.call('APPEND', key, own) end
-  else
-    local change = place + LEASE_BYTES - LEASE_CHANGE_BYTES
-    -- The charges' connection may have stated this generation already, and changed it since.
-    if struct.unpack(LEASE_CHANGE, value, change) >= generation then return end
-    redis.call('SETRANGE', key, change - 1, struct.pack(LEASE_CHANGE, generation, held, endUs))
+  if place then
+    change(key, place, string.sub(value, place, place + LEASE_BYTES - 1), generation, held)
+    return place
   end
-  -- Slots of no replica, which begin with ~, may need a longer life.
-  if string.find(value, '~', 1, true) and redis.call('PTTL', key) > keyMs + 0 then return end
-  redis.call('PEXPIRE', key, keyMs)
+  if held == 0 then return 0 end
+  redis.call('APPEND', key, own)
+  keep(key)
+  return #value + 1
 end
 
-local index = 2
-for generation, held in string.gmatch(ARGV[1], ',(%d+) (%d+)') do
-  state(KEYS[index], generation + 0, held + 0)
-  index = index + 1
+local function state(key, generation, held, place)
+  local lease = place > 0 and redis.pcall('GETRANGE', key, place - 1, place + LEASE_BYTES - 2)
+  if type(lease) ~= 'string' or #lease < LEASE_BYTES or string.sub(lease, 1, NAME_BYTES) ~= replica then
+    return find_and_change(key, generation, held)
+  end
+  change(key, place, lease, generation, held)
+  return place
 end
-return isNew and 0 or 1
+
+local reply = { isNew and 0 or 1 }
+for generation, held, place in string.gmatch(ARGV[1], ',(%d+) (%d+) (%d+)') do
+  local index = #reply + 1
+  reply[index] = state(KEYS[index], generation + 0, held + 0, place + 0)
+end
+return reply

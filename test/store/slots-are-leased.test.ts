@@ -5,6 +5,7 @@ import { pace } from '../../src/domain/pace.ts';
 import { Hold } from '../../src/store/in-flight/held-slots.ts';
 import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import { withScripts } from '../../src/store/redis/scripts.ts';
 import type { BucketCharge, Store } from '../../src/store/store.ts';
 import { silentObserver } from '../../src/store/store-observer.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
@@ -13,6 +14,7 @@ import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { startTcpProxy } from '../fixtures/tcp-proxy.ts';
 
 const client = new Redis(sharedRedisUrl());
+const scripts = withScripts(client);
 afterAll(() => client.disconnect());
 
 const SOON = { timeout: 20_000, interval: 20 };
@@ -279,6 +281,46 @@ it('a lease ends a fixed time after its last change, in place or not, and its ke
   }
 });
 
+it('a statement changes the lease of its replica wherever it is, and the key lives on', async () => {
+  const { key } = slotsOf(1);
+  const alive = `${key}:alive`;
+  const nameOf = (replica: string) => replica.padEnd(16, '-');
+  const state = async (replica: string, generation: number, held: number, place: number) => {
+    const statement = `${nameOf(replica)} 2900 90000,${generation} ${held} ${place}`;
+    return await new Promise((resolve, reject) => {
+      const settle = (error: Error | null | undefined, reply: unknown) =>
+        error ? reject(error) : resolve(reply);
+      void scripts.renew([2, alive, key, statement], settle);
+    });
+  };
+  const held = async () => Object.fromEntries((await leasesOf({ key })).held);
+  expect(await state('one', 1, 0, 0)).toEqual([0, 0]);
+  expect(await state('one', 2, 5, 0)).toEqual([1, 1]);
+  expect(await state('two', 3, 6, 0)).toEqual([0, 34]);
+  // One of its own place, one of the other's, one beyond the value, and one that is not the start of a lease.
+  for (const [generation, place] of [34, 1, 67, 35].entries())
+    expect(await state('two', 10 + generation, 10 + generation, place)).toEqual([1, 34]);
+  expect(await held()).toEqual({ [nameOf('one')]: 5, [nameOf('two')]: 13 });
+  // An earlier generation changes nothing, by its place and without it.
+  for (const place of [34, 0]) expect(await state('two', 12, 1, place)).toEqual([1, 34]);
+  expect(await held()).toEqual({ [nameOf('one')]: 5, [nameOf('two')]: 13 });
+  // The first lease has gone: others have written the key whole.
+  await client.set(key, (await client.getBuffer(key))?.subarray(33) ?? '', 'PX', 50_000);
+  expect(await state('two', 20, 7, 34)).toEqual([1, 1]);
+  expect(await held()).toEqual({ [nameOf('two')]: 7 });
+  expect(await client.pttl(key)).toBeGreaterThan(85_000);
+  // A longer life, which slots of no replica need, stays.
+  await client.pexpire(key, 600_000);
+  expect(await state('two', 21, 8, 1)).toEqual([1, 1]);
+  expect(await client.pttl(key)).toBeGreaterThan(590_000);
+  await client.del(key);
+  expect(await state('two', 22, 9, 1)).toEqual([1, 1]);
+  await client.del(key);
+  await client.lpush(key, 'another type');
+  expect(await state('two', 23, 4, 1)).toEqual([1, 1]);
+  expect(await held()).toEqual({ [nameOf('two')]: 4 });
+});
+
 it('a Redis user that may not run MGET reads each key separately', async () => {
   const user = 'without-mget';
   await client.acl('SETUSER', user, 'on', '>secret', '~*', '&*', '+@all', '-mget');
@@ -296,14 +338,16 @@ it('a Redis user that may not run MGET reads each key separately', async () => {
 });
 
 /** Redis's time, how long the key lives yet, and when the lease of each replica ends, µs since 1970: see lua/README.md. */
-async function leasesOf({ key }: BucketCharge) {
+async function leasesOf({ key }: Pick<BucketCharge, 'key'>) {
   const answers = await client.multi().time().pttl(key).getBuffer(key).exec();
   const [time, lifeMs, value] = (answers ?? []).map(([, answer]) => answer) as [string[], number, Buffer];
   const ends = new Map<string, number>();
+  const held = new Map<string, number>();
   for (let entry = 0; entry < (value?.length ?? 0); entry += 33) {
     const replica = value.toString('latin1', entry, entry + 16);
+    held.set(replica, value.readUInt32BE(entry + 22));
     ends.set(replica, Number(BigInt(`0x${value.toString('hex', entry + 26, entry + 33)}`)));
   }
   const [seconds, us] = time.map(Number);
-  return { nowUs: (seconds ?? 0) * 1_000_000 + (us ?? 0), lifeUs: lifeMs * 1_000, ends };
+  return { nowUs: (seconds ?? 0) * 1_000_000 + (us ?? 0), lifeUs: lifeMs * 1_000, ends, held };
 }

@@ -5,6 +5,7 @@ import {
   type LeaseLink,
   MOST_STATED,
   type Renewal,
+  type RenewalAnswer,
   Renewals,
   type Statement,
 } from './renewals.ts';
@@ -109,8 +110,8 @@ export class Leases extends HeldSlots<Lease> {
   }
 
   /** Takes the result of a renewal: see `Renewals.ended`. */
-  renewed(renewal: Renewal, wasAlive: boolean | undefined): void {
-    this.#renewals.ended(renewal, wasAlive);
+  renewed(renewal: Renewal, answer: RenewalAnswer | undefined): void {
+    this.#renewals.ended(renewal, answer);
   }
 
   /** Sends what has changed, without waiting for the next charge. */
@@ -203,7 +204,7 @@ export class Leases extends HeldSlots<Lease> {
   protected override make(key: string): Lease {
     const group = this.#link.groupOf(key);
     this.#renewals.added(key, group);
-    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleTurns: 0 };
+    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleTurns: 0, place: 0 };
     return { key, group, generation: this.#generation, ...counts, isNew: false };
   }
 

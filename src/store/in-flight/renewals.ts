@@ -36,6 +36,8 @@ export interface Lease {
   isNew: boolean;
   /** Statements in turn, in a row, at which nothing was held. */
   idleTurns: number;
+  /** Where the lease is in the value of its key, as the last renewal has answered: see lua/renew.lua. 0 if that is not known. */
+  place: number;
 }
 
 /** Leases whose keys may share a call. */
@@ -58,6 +60,14 @@ export interface Renewal {
   readonly replica: string;
   readonly aliveKey: string;
   readonly stated: readonly Statement[];
+}
+
+/** What the store answers to a renewal. */
+export interface RenewalAnswer {
+  /** Whether the store had counted this replica as alive until then. */
+  readonly wasAlive: boolean;
+  /** For each statement, in their order: see `Lease.place`. */
+  readonly places: readonly number[];
 }
 
 /** How leases reach the store. */
@@ -148,12 +158,15 @@ export class Renewals {
   /**
    * Takes the result of a renewal. A replica that did not count as alive states all leases, because others may have dropped them.
    *
-   * @param wasAlive whether the store had counted this replica as alive until then; undefined if there was no answer
+   * @param answer undefined if there was none
    */
-  ended({ stated }: Renewal, wasAlive: boolean | undefined): void {
+  ended({ stated }: Renewal, answer: RenewalAnswer | undefined): void {
     if (stated.length > 0) this.#unanswered -= 1;
-    if (wasAlive === undefined) for (const { lease } of stated) this.stateSoon(lease);
-    else if (!wasAlive) this.stateAll();
+    for (const [index, { lease }] of stated.entries()) {
+      if (answer === undefined) this.stateSoon(lease);
+      else lease.place = answer.places[index] ?? 0;
+    }
+    if (answer?.wasAlive === false) this.stateAll();
   }
 
   close(): void {

@@ -119,7 +119,7 @@ export class RedisStore implements Store {
       groupOf,
       tagOf,
       send: (groups) => inOneWrite(() => this.#state(groups)),
-      renew: (renewal) => this.#renewals.send(renewal, (wasAlive) => this.slots.renewed(renewal, wasAlive)),
+      renew: (renewal) => this.#renewals.send(renewal, (answer) => this.slots.renewed(renewal, answer)),
     });
   }
 

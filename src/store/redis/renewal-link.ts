@@ -1,6 +1,6 @@
 import type { Callback } from 'ioredis';
 import { pace } from '../../domain/pace.ts';
-import type { Renewal } from '../in-flight/renewals.ts';
+import type { Renewal, RenewalAnswer } from '../in-flight/renewals.ts';
 import { silentObserver } from '../store-observer.ts';
 import { openConnection, type RedisConnection } from './connection/redis-connection.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
@@ -21,13 +21,10 @@ export class RenewalLink {
     this.#settings = settings;
   }
 
-  /**
-   * Calls `renewed` once, later: with true if the store had counted the replica as alive until then, and with undefined if there was no
-   * answer.
-   */
+  /** Calls `renewed` once, later: with undefined if there was no answer. */
   send(
     { group, replica, aliveKey, stated }: Renewal,
-    renewed: (wasAlive: boolean | undefined) => void,
+    renewed: (answer: RenewalAnswer | undefined) => void,
   ): void {
     if (this.#isClosed) return;
     // What is wrong with the connection is reported by the one for charges.
@@ -37,17 +34,18 @@ export class RenewalLink {
       return;
     }
     let isOpen = true;
-    const end = (wasAlive: boolean | undefined) => {
+    const end = (answer: RenewalAnswer | undefined) => {
       if (!isOpen) return;
       isOpen = false;
       clearTimeout(timer);
-      renewed(wasAlive);
+      renewed(answer);
     };
     const timer = setTimeout(() => end(undefined), DEADLINE_MS).unref();
-    const answered: Callback<number> = (error, wasAlive) => end(error ? undefined : wasAlive === 1);
+    const answered: Callback<readonly number[]> = (error, [wasAlive, ...places] = []) =>
+      end(error ? undefined : { wasAlive: wasAlive === 1, places });
     const keys = [aliveKey, ...stated.map(({ lease }) => lease.key)];
     let text = `${replica} ${pace.leaseMs} ${pace.slotKeyMs}`;
-    for (const { generation, held } of stated) text += `,${generation} ${held}`;
+    for (const { lease, generation, held } of stated) text += `,${generation} ${held} ${lease.place}`;
     void this.#link.client.renew([keys.length, ...keys, text], answered);
   }
 

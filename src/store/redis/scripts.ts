@@ -17,7 +17,7 @@ interface Scripts {
   /** Takes the number of keys, the keys, then the longest text in bytes. */
   readBoard(args: readonly Argument[]): Promise<unknown>;
   /** Takes the number of keys, the keys, then the statements. Calls `callback` once. */
-  renew(args: readonly Argument[], callback: Callback<number>): Promise<unknown>;
+  renew(args: readonly Argument[], callback: Callback<readonly number[]>): Promise<unknown>;
   readShared(key: string, from: string, skip: number, most: number, longestBytes: number): Promise<unknown>;
   /** Takes the number of keys, the keys, then the texts. */
   settleBuffer(args: readonly Argument[]): Promise<unknown>;

@@ -27,6 +27,11 @@ function open(leases: Leases, charges: readonly ReturnType<typeof charge>[]) {
   return call;
 }
 
+/** To a renewal without statements, or whose leases are nowhere yet. */
+function answerOf(wasAlive: boolean | undefined) {
+  return wasAlive === undefined ? undefined : { wasAlive, places: [] };
+}
+
 /** Whose renewals are answered as `wasAlive` says, at the end of each period, and what they have stated. */
 function renewed(wasAlive: () => boolean | undefined) {
   vi.useFakeTimers();
@@ -39,7 +44,7 @@ function renewed(wasAlive: () => boolean | undefined) {
       vi.advanceTimersByTime(pace.renewalMs);
       for (const renewal of waiting.splice(0)) {
         stated.push(...renewal.stated);
-        leases.renewed(renewal, wasAlive());
+        leases.renewed(renewal, answerOf(wasAlive()));
       }
     }
     return stated;
@@ -123,6 +128,25 @@ it('a call that is lost when the leases are closed starts no timer', () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
+it('a lease is stated at the place that the last answer names', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const renewals: Renewal[] = [];
+  const leases = leasesThat({ renew: (renewal) => renewals.push(renewal) });
+  leases.take(charge());
+  open(leases, []);
+  const places: number[] = [];
+  for (const answer of [{ wasAlive: true, places: [67] }, undefined, { wasAlive: true, places: [34] }]) {
+    leases.renew();
+    vi.advanceTimersByTime(pace.renewalMs);
+    const renewal = renewals.splice(0).find(({ stated }) => stated.length > 0);
+    if (renewal === undefined) throw new Error('nothing was stated');
+    leases.renewed(renewal, answer);
+    places.push(renewal.stated[0]?.lease.place ?? 0);
+  }
+  expect(places).toEqual([67, 67, 34]);
+});
+
 it('leases are stated in turn, apart from the charges, and with them while charges are in progress', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
@@ -141,7 +165,7 @@ it('leases are stated in turn, apart from the charges, and with them while charg
     for (const renewal of renewals.splice(0)) {
       expect(renewal.aliveKey).toBe('p:1:{slots}:alive');
       for (const { lease } of renewal.stated) stated.add(lease.key);
-      leases.renewed(renewal, true);
+      leases.renewed(renewal, answerOf(true));
     }
   }
   expect(keys.filter((key) => !stated.has(key))).toEqual([busy?.asked[0]?.lease.key]);
