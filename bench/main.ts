@@ -45,9 +45,15 @@ new Command('bench')
   })
   .parseAsync()
   .catch((error: unknown) => {
-    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    process.exitCode = 1;
+    process.stderr.write(`${error instanceof Error ? messageOf(error) : String(error)}\n`);
+    // What a study had opened when it failed must not keep the next one waiting.
+    process.exit(1);
   });
+
+/** With its stack if the mistake is this program's. */
+function messageOf(error: Error): string {
+  return error.constructor === Error ? error.message : (error.stack ?? error.message);
+}
 
 function studyOf(name: string): Study {
   const study = STUDIES.find((one) => one.name === name);

@@ -2,6 +2,7 @@ import type { Running } from '../contestants/contestant.ts';
 import { weir } from '../contestants/weir.ts';
 import { ACCOUNTS, type Bench } from '../lab/bench.ts';
 import { median } from '../lab/turns.ts';
+import { warmUp } from './lineup.ts';
 import { saturate } from './measurements.ts';
 import type { Scaling, ScalingPoint } from './results.ts';
 
@@ -32,18 +33,33 @@ async function point(
     const terms = { accounts, cores: cores && { ...cores, gateway } };
     running.push(await bench.start(weir('redis'), `scaling ${count} ${accounts} ${index}`, terms));
   }
-  const run = (seconds: number) =>
-    Promise.all(running.map((one) => saturate(bench, one, { accounts, seconds })));
-  await run(bench.either(3, 1));
-  const seen = await run(bench.seconds);
+  await warmUp(
+    bench,
+    running.map((one) => ({ name: 'Weir', running: one })),
+    { accounts },
+  );
+  const rounds: Omit<ScalingPoint, 'count'>[] = [];
+  while (rounds.length < bench.rounds) rounds.push(await saturateTogether(bench, running, accounts));
   for (const one of running) await one.stop();
+  const figure = (name: keyof Omit<ScalingPoint, 'count'>) => median(rounds.map((round) => round[name]));
   const result = {
     count,
+    requestsPerSecond: figure('requestsPerSecond'),
+    gatewayCpuUs: figure('gatewayCpuUs'),
+    redisCpuUs: figure('redisCpuUs'),
+  };
+  bench.say(`  scaling  ${processes} processes, ${accounts} Accounts: ${JSON.stringify(result)}`);
+  return result;
+}
+
+/** As many requests as gateways take side by side. */
+async function saturateTogether(bench: Bench, running: readonly Running[], accounts: number) {
+  const options = { accounts, seconds: bench.seconds };
+  const seen = await Promise.all(running.map((one) => saturate(bench, one, options)));
+  return {
     requestsPerSecond: seen.reduce((total, one) => total + one.requestsPerSecond, 0),
     gatewayCpuUs: median(seen.map((one) => one.gatewayCpuUs)),
     // All processes together caused it, and each saw all of it.
     redisCpuUs: median(seen.map((one) => one.redisCpuUs)) / seen.length,
   };
-  bench.say(`  scaling  ${processes} processes, ${accounts} Accounts: ${JSON.stringify(result)}`);
-  return result;
 }

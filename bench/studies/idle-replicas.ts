@@ -6,9 +6,8 @@ import { SharedClock } from '../../src/facts/shared-clock.ts';
 import { SECONDS } from '../../src/observe/metrics/fast-metrics.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
-import type { RequestContext } from '../../src/stages/request-context.ts';
 import { sharedByRedis } from '../../src/store/redis/shared/shared-by-redis.ts';
-import { finishedRequests } from '../load/finished-requests.ts';
+import { FinishedRequests } from '../load/finished-requests.ts';
 
 const SECOND_MS = 1_000;
 
@@ -19,12 +18,12 @@ export interface IdleReplicas {
 
 /** Starts replicas that each claim a few requests a second of every Account, more of the first ones. */
 export function startReplicas(redisUrl: string, count: number, accounts: number): IdleReplicas {
-  const requests = finishedRequests(accounts);
+  const requests = new FinishedRequests(accounts);
   const replicas = Array.from({ length: count }, (_, index) => startReplica(redisUrl, index, requests));
   return { stop: async () => void (await Promise.all(replicas.map((replica) => replica.stop()))) };
 }
 
-function startReplica(url: string, index: number, requests: readonly RequestContext[]) {
+function startReplica(url: string, index: number, requests: FinishedRequests) {
   const batch = new UsageBatch();
   const talkers = new Talkers(batch);
   const totals = { requests: 0, points: 0, refused: 0, degraded: 0, failed: 0 };
@@ -67,9 +66,9 @@ function startReplica(url: string, index: number, requests: readonly RequestCont
   );
   const claim = () => {
     const nowMs = performance.now();
-    for (const [place, request] of requests.entries()) {
+    for (let place = 0; place < requests.accounts; place++) {
       const times = 1 + Math.floor((Math.random() * 40) / (place + 1));
-      for (let time = 0; time < times; time++) batch.requestFinished(request, nowMs);
+      for (let time = 0; time < times; time++) batch.requestFinished(requests.of(place), nowMs);
       totals.requests += times;
       totals.points += times;
       const bucket = Math.floor(Math.random() * 5);

@@ -1,11 +1,10 @@
 import { Activity } from '../../src/observe/usage/activity.ts';
 import { UsageBatch } from '../../src/observe/usage/batch.ts';
 import { Talkers } from '../../src/observe/usage/talkers.ts';
-import type { RequestContext } from '../../src/stages/request-context.ts';
 import type { Bench } from '../lab/bench.ts';
 import { collectGarbage } from '../lab/heap.ts';
 import { inTurn, median } from '../lab/turns.ts';
-import { finishedRequests } from '../load/finished-requests.ts';
+import { FinishedRequests } from '../load/finished-requests.ts';
 import { table, thousands } from '../report/section.ts';
 
 /** Of simulated time, so that sums are passed on as often as in a gateway. */
@@ -36,7 +35,7 @@ export async function measureUsage(bench: Bench): Promise<readonly string[]> {
 }
 
 async function rowOf({ rounds }: Bench, accounts: number): Promise<string[]> {
-  const requests = finishedRequests(accounts);
+  const requests = new FinishedRequests(accounts);
   const before = memoryBytes();
   const sides = [new Counters('summed', requests), new Counters('single', requests)];
   for (const side of sides) await side.count();
@@ -62,14 +61,14 @@ function memoryBytes(): number {
 
 class Counters {
   readonly name: 'summed' | 'single';
-  readonly #requests: readonly RequestContext[];
+  readonly #requests: FinishedRequests;
   readonly #batch = new UsageBatch();
   readonly #talkers = new Talkers(this.#batch);
   /** Kept, so that its memory is measured. */
   readonly activity = new Activity(this.#batch);
   #second = 0;
 
-  constructor(name: 'summed' | 'single', requests: readonly RequestContext[]) {
+  constructor(name: 'summed' | 'single', requests: FinishedRequests) {
     this.name = name;
     this.#requests = requests;
   }
@@ -94,9 +93,7 @@ class Counters {
     const isSingle = this.name === 'single';
     const first = this.#second * REQUESTS_PER_SECOND;
     for (let next = first; next < first + REQUESTS_PER_SECOND; next++) {
-      const request = this.#requests[next % this.#requests.length];
-      if (request === undefined) continue;
-      this.#batch.requestFinished(request, (next / REQUESTS_PER_SECOND) * SECOND_MS);
+      this.#batch.requestFinished(this.#requests.of(next), (next / REQUESTS_PER_SECOND) * SECOND_MS);
       if (isSingle) this.#batch.flush();
     }
   }
