@@ -60,18 +60,18 @@ end
 -- Changes the lease of the replica wherever it is, and adds it if there is none. Returns its place.
 local function find_and_change(key, generation, held)
   local value = redis.pcall('GET', key) or ''
-  local own = struct.pack(LEASE, replica, generation, held, endUs)
-  if value == '' or value.err or #value % LEASE_BYTES ~= 0 then
-    if held == 0 then return 0 end
-    redis.call('PSETEX', key, keyMs, own)
-    return 1
-  end
-  local place = place_of(value)
+  local isReplaced = value == '' or value.err or #value % LEASE_BYTES ~= 0
+  local place = not isReplaced and place_of(value)
   if place then
     change(key, place, string.sub(value, place, place + LEASE_BYTES - 1), generation, held)
     return place
   end
   if held == 0 then return 0 end
+  local own = struct.pack(LEASE, replica, generation, held, endUs)
+  if isReplaced then
+    redis.call('PSETEX', key, keyMs, own)
+    return 1
+  end
   redis.call('APPEND', key, own)
   keep(key)
   return #value + 1

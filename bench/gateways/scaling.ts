@@ -1,8 +1,7 @@
-import type { Running } from '../contestants/contestant.ts';
 import { weir } from '../contestants/weir.ts';
 import { ACCOUNTS, type Bench } from '../lab/bench.ts';
 import { median } from '../lab/turns.ts';
-import { warmUp } from './lineup.ts';
+import { type Side, warmUp } from './lineup.ts';
 import { saturate } from './measurements.ts';
 import type { Scaling, ScalingPoint } from './results.ts';
 
@@ -26,36 +25,31 @@ async function point(
   accounts: number,
 ): Promise<ScalingPoint> {
   const { cores } = bench;
-  const running: Running[] = [];
+  const sides: Side[] = [];
   for (let index = 0; index < processes; index++) {
     // A core for each process while there are enough.
     const gateway = cores?.gateways[index % cores.gateways.length] ?? '0';
     const terms = { accounts, cores: cores && { ...cores, gateway } };
-    running.push(await bench.start(weir('redis'), `scaling ${count} ${accounts} ${index}`, terms));
+    const name = `scaling ${count} ${accounts} ${index}`;
+    sides.push({ name, running: await bench.start(weir('redis'), name, terms) });
   }
-  await warmUp(
-    bench,
-    running.map((one) => ({ name: 'Weir', running: one })),
-    { accounts },
-  );
-  const rounds: Omit<ScalingPoint, 'count'>[] = [];
-  while (rounds.length < bench.rounds) rounds.push(await saturateTogether(bench, running, accounts));
-  for (const one of running) await one.stop();
-  const figure = (name: keyof Omit<ScalingPoint, 'count'>) => median(rounds.map((round) => round[name]));
-  const result = {
+  await warmUp(bench, sides, { accounts });
+  const name = `${processes} processes, ${accounts} Accounts`;
+  const measure = () => saturateTogether(bench, sides, accounts);
+  const { [name]: rounds = [] } = await bench.inTurn([{ name }], measure);
+  for (const { running } of sides) await running.stop();
+  return {
     count,
-    requestsPerSecond: figure('requestsPerSecond'),
-    gatewayCpuUs: figure('gatewayCpuUs'),
-    redisCpuUs: figure('redisCpuUs'),
+    requestsPerSecond: median(rounds.map((round) => round.requestsPerSecond)),
+    gatewayCpuUs: median(rounds.map((round) => round.gatewayCpuUs)),
+    redisCpuUs: median(rounds.map((round) => round.redisCpuUs)),
   };
-  bench.say(`  scaling  ${processes} processes, ${accounts} Accounts: ${JSON.stringify(result)}`);
-  return result;
 }
 
 /** As many requests as gateways take side by side. */
-async function saturateTogether(bench: Bench, running: readonly Running[], accounts: number) {
+async function saturateTogether(bench: Bench, sides: readonly Side[], accounts: number) {
   const options = { accounts, seconds: bench.seconds };
-  const seen = await Promise.all(running.map((one) => saturate(bench, one, options)));
+  const seen = await Promise.all(sides.map(({ running }) => saturate(bench, running, options)));
   return {
     requestsPerSecond: seen.reduce((total, one) => total + one.requestsPerSecond, 0),
     gatewayCpuUs: median(seen.map((one) => one.gatewayCpuUs)),
