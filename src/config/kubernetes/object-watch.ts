@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import type { FolderTexts } from '../reader/file-source.ts';
-import type { ApiServer } from './api-server.ts';
+import { ApiError, type ApiServer } from './api-server.ts';
 
 /** A ConfigMap or Secret in the pod's namespace. */
 interface WatchedObject {
@@ -56,6 +56,9 @@ interface WatchEvent {
  * The watch names no version to begin from. The version of an object is its last change, and the server refuses those that it no longer
  * has in memory (410), which after its restart is each one of an object that has not changed since. Without a version, the server
  * begins with the object as it is. `kubectl` begins from the version of a list, for which the pods have no permission.
+ *
+ * Kubernetes 1.34 with an etcd before 3.4.31 or 3.5.13 refuses a watch without a version. Then the watch begins from the version that was
+ * read.
  */
 export class ObjectWatch {
   readonly #object: WatchedObject;
@@ -116,19 +119,33 @@ export class ObjectWatch {
    * @param known the version that was read
    */
   async #watch(known: string | undefined): Promise<void> {
+    try {
+      await this.#watchFrom({}, known);
+    } catch (error) {
+      if (!(error instanceof ApiError) || known === undefined) throw error;
+      await this.#watchFrom({ resourceVersion: known }, known);
+    }
+  }
+
+  /** @throws ApiError if the server refuses the watch before it has sent anything */
+  async #watchFrom(start: { readonly resourceVersion?: string }, known: string | undefined): Promise<void> {
     const { kind, name } = this.#object;
     const query = new URLSearchParams({
       watch: 'true',
       fieldSelector: `metadata.name=${name}`,
+      ...start,
       allowWatchBookmarks: 'true',
       timeoutSeconds: String(this.#timing.watchSeconds),
     });
     const response = await this.#server.get(`${RESOURCES[kind]}?${query}`, this.#requestOptions());
     this.#establishedMs = performance.now();
     this.#listener.confirmed();
+    let hasBegun = false;
     let hasReceived = false;
     for await (const line of linesOf(response as AsyncIterable<string>, MAX_CHARACTERS)) {
       const event = JSON.parse(line) as WatchEvent;
+      if (!hasBegun && event.type === 'ERROR') throw new ApiError(reasonOf(event));
+      hasBegun = true;
       // The server begins with the object, from a cache that may be older than what was read.
       if (isKnown(event, known)) continue;
       this.#take(event);
@@ -137,8 +154,9 @@ export class ObjectWatch {
     if (!hasReceived) throw new Error('the API server ended the watch before it sent anything new');
   }
 
-  #take({ type, object }: WatchEvent): void {
-    if (type === 'ERROR') throw new Error(`${object.code}: ${object.message}`);
+  #take(event: WatchEvent): void {
+    const { type, object } = event;
+    if (type === 'ERROR') throw new Error(reasonOf(event));
     this.#listener.confirmed();
     // The content of a deleted ConfigMap stays mounted and stays in force. The ConfigMap may be created again.
     if (type === 'ADDED' || type === 'MODIFIED') this.#deliver(object);
@@ -157,6 +175,8 @@ export class ObjectWatch {
     return { idleMs: this.#timing.idleMs, signal: this.#closing.signal };
   }
 }
+
+const reasonOf = ({ object }: WatchEvent) => `${object.code}: ${object.message}`;
 
 /** Whether an event has a version of the object that is not newer than the one that was read. */
 function isKnown({ type, object }: WatchEvent, known: string | undefined): boolean {

@@ -74,6 +74,25 @@ it('watches an object whose last change is older than what the server remembers'
   expect(reasons).toEqual([]);
 });
 
+it('watches from the version that it read if the server refuses watches without a version', async () => {
+  server.requireVersions();
+  watchLimits();
+  await untilWatching();
+  server.put('configmaps/limits', { 'limits.yaml': 'two' });
+  await untilDelivered('two');
+  expect(server.requests.at(-1)?.query.get('resourceVersion')).toBe('2');
+  expect(delivered).toEqual(['one', 'two']);
+  expect(reasons).toEqual([]);
+});
+
+it('reports why if the server accepts a watch neither without a version nor from the one that was read', async () => {
+  server.requireVersions();
+  server.forgetVersions();
+  watchLimits();
+  await vi.waitFor(() => expect(reasons.length).toBeGreaterThan(1), WITHIN);
+  expect(new Set(reasons)).toEqual(new Set(['410: too old resource version']));
+});
+
 it('takes no version that is older than the one that it read, whatever the server begins with', async () => {
   watchLimits();
   await untilWatching();
