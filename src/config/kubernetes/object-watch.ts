@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { setTimeout } from 'node:timers/promises';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import type { FolderTexts } from '../reader/file-source.ts';
@@ -50,15 +51,25 @@ interface WatchEvent {
 }
 
 /**
+ * How a watch begins: with the object as the server's cache has it. The cache answers at once and sends bookmarks. The version of an object is
+ * its last change, and the server refuses those that it no longer has in memory (410), which after its restart is each one of an object
+ * that has not changed since. `kubectl` begins from the version of a list, for which the pods have no permission.
+ */
+const WITH_THE_OBJECT = { resourceVersion: '0' };
+
+/**
+ * With the next change. A server with the feature WatchList, as Kubernetes 1.34 has it, and an etcd before 3.4.31 or 3.5.13 refuses to begin
+ * with the object. A server without the feature refuses this.
+ */
+const WITH_THE_NEXT_CHANGE = {
+  resourceVersion: '0',
+  resourceVersionMatch: 'NotOlderThan',
+  sendInitialEvents: 'false',
+};
+
+/**
  * Watches one object until `close` is called. Reads the object, then watches it. After every end of a watch it reads the object again,
  * so no change is missed.
- *
- * The watch names no version to begin from. The version of an object is its last change, and the server refuses those that it no longer
- * has in memory (410), which after its restart is each one of an object that has not changed since. Without a version, the server
- * begins with the object as it is. `kubectl` begins from the version of a list, for which the pods have no permission.
- *
- * Kubernetes 1.34 with an etcd before 3.4.31 or 3.5.13 refuses a watch without a version. Then the watch begins from the version that was
- * read.
  */
 export class ObjectWatch {
   readonly #object: WatchedObject;
@@ -120,46 +131,56 @@ export class ObjectWatch {
    */
   async #watch(known: string | undefined): Promise<void> {
     try {
-      await this.#watchFrom({}, known);
+      await this.#take(await this.#open(WITH_THE_OBJECT), known);
     } catch (error) {
-      if (!(error instanceof ApiError) || known === undefined) throw error;
-      await this.#watchFrom({ resourceVersion: known }, known);
+      if (!(error instanceof ApiError)) throw error;
+      await this.#watchFromNow();
     }
   }
 
-  /** @throws ApiError if the server refuses the watch before it has sent anything */
-  async #watchFrom(start: { readonly resourceVersion?: string }, known: string | undefined): Promise<void> {
+  async #watchFromNow(): Promise<void> {
+    const events = await this.#open(WITH_THE_NEXT_CHANGE);
+    try {
+      // What has changed before the watch began.
+      const known = await this.#read();
+      this.#listener.confirmed();
+      await this.#take(events, known);
+    } finally {
+      events.destroy();
+    }
+  }
+
+  async #open(beginning: Readonly<Record<string, string>>): Promise<IncomingMessage> {
     const { kind, name } = this.#object;
     const query = new URLSearchParams({
       watch: 'true',
       fieldSelector: `metadata.name=${name}`,
-      ...start,
+      ...beginning,
       allowWatchBookmarks: 'true',
       timeoutSeconds: String(this.#timing.watchSeconds),
     });
-    const response = await this.#server.get(`${RESOURCES[kind]}?${query}`, this.#requestOptions());
+    const events = await this.#server.get(`${RESOURCES[kind]}?${query}`, this.#requestOptions());
     this.#establishedMs = performance.now();
-    this.#listener.confirmed();
-    let hasBegun = false;
-    let hasReceived = false;
-    for await (const line of linesOf(response as AsyncIterable<string>, MAX_CHARACTERS)) {
-      const event = JSON.parse(line) as WatchEvent;
-      if (!hasBegun && event.type === 'ERROR') throw new ApiError(reasonOf(event));
-      hasBegun = true;
-      // The server begins with the object, from a cache that may be older than what was read.
-      if (isKnown(event, known)) continue;
-      this.#take(event);
-      hasReceived = true;
-    }
-    if (!hasReceived) throw new Error('the API server ended the watch before it sent anything new');
+    return events;
   }
 
-  #take(event: WatchEvent): void {
-    const { type, object } = event;
-    if (type === 'ERROR') throw new Error(reasonOf(event));
-    this.#listener.confirmed();
-    // The content of a deleted ConfigMap stays mounted and stays in force. The ConfigMap may be created again.
-    if (type === 'ADDED' || type === 'MODIFIED') this.#deliver(object);
+  /** @throws ApiError if the server refuses the watch, by its first event */
+  async #take(events: IncomingMessage, known: string | undefined): Promise<void> {
+    let hasBegun = false;
+    let hasReceived = false;
+    for await (const line of linesOf(events as AsyncIterable<string>, MAX_CHARACTERS)) {
+      const event = JSON.parse(line) as WatchEvent;
+      const { type, object } = event;
+      if (type === 'ERROR') throw new (hasBegun ? Error : ApiError)(`${object.code}: ${object.message}`);
+      hasBegun = true;
+      this.#listener.confirmed();
+      // The server's cache may be older than what was read.
+      if (isKnown(event, known)) continue;
+      hasReceived = true;
+      // The content of a deleted ConfigMap stays mounted and stays in force. The ConfigMap may be created again.
+      if (type === 'ADDED' || type === 'MODIFIED') this.#deliver(object);
+    }
+    if (!hasReceived) throw new Error('the API server ended the watch before it sent anything new');
   }
 
   #hasLasted(): boolean {
@@ -175,8 +196,6 @@ export class ObjectWatch {
     return { idleMs: this.#timing.idleMs, signal: this.#closing.signal };
   }
 }
-
-const reasonOf = ({ object }: WatchEvent) => `${object.code}: ${object.message}`;
 
 /** Whether an event has a version of the object that is not newer than the one that was read. */
 function isKnown({ type, object }: WatchEvent, known: string | undefined): boolean {

@@ -51,12 +51,13 @@ it('delivers the object as it is, then every change', async () => {
   expect(reasons).toEqual([]);
 });
 
-it('watches only this object, from no version, with bookmarks and a time limit', async () => {
+it('watches only this object, from the cache, with bookmarks and a time limit', async () => {
   watchLimits();
   await untilWatching();
   expect(Object.fromEntries(server.requests.at(-1)?.query ?? [])).toEqual({
     watch: 'true',
     fieldSelector: 'metadata.name=limits',
+    resourceVersion: '0',
     allowWatchBookmarks: 'true',
     timeoutSeconds: '300',
   });
@@ -74,23 +75,39 @@ it('watches an object whose last change is older than what the server remembers'
   expect(reasons).toEqual([]);
 });
 
-it('watches from the version that it read if the server refuses watches without a version', async () => {
-  server.requireVersions();
+it('watches from the next change on if the server refuses to begin with the object', async () => {
+  server.refuseInitialEvents();
   watchLimits();
-  await untilWatching();
+  await vi.waitFor(() => expect(confirmed).toBe(1), WITHIN);
+  expect(Object.fromEntries(server.requests.findLast(({ kind }) => kind === 'watch')?.query ?? [])).toEqual({
+    watch: 'true',
+    fieldSelector: 'metadata.name=limits',
+    resourceVersion: '0',
+    resourceVersionMatch: 'NotOlderThan',
+    sendInitialEvents: 'false',
+    allowWatchBookmarks: 'true',
+    timeoutSeconds: '300',
+  });
   server.put('configmaps/limits', { 'limits.yaml': 'two' });
   await untilDelivered('two');
-  expect(server.requests.at(-1)?.query.get('resourceVersion')).toBe('2');
-  expect(delivered).toEqual(['one', 'two']);
   expect(reasons).toEqual([]);
 });
 
-it('reports why if the server accepts a watch neither without a version nor from the one that was read', async () => {
-  server.requireVersions();
-  server.forgetVersions();
+it('reads what has changed until a watch from the next change on began', async () => {
+  server.refuseInitialEvents();
   watchLimits();
-  await vi.waitFor(() => expect(reasons.length).toBeGreaterThan(1), WITHIN);
-  expect(new Set(reasons)).toEqual(new Set(['410: too old resource version']));
+  await vi.waitFor(() => expect(gets()).toHaveLength(1), WITHIN);
+  server.putUnseen('configmaps/limits', { 'limits.yaml': 'two' });
+  await untilDelivered('two');
+  expect(server.watches()).toBe(1);
+});
+
+it('says that the watch failed, and not that it works, while the server refuses both', async () => {
+  server.refuse(403, 'watch');
+  watchLimits();
+  await vi.waitFor(() => expect(reasons.length).toBeGreaterThan(2), WITHIN);
+  expect(new Set(reasons)).toEqual(new Set(['403: configmaps/limits is refused here']));
+  expect([confirmed, server.watches()]).toEqual([0, 0]);
 });
 
 it('takes no version that is older than the one that it read, whatever the server begins with', async () => {
