@@ -27,19 +27,18 @@ export const holding = (url, hold, handler) => async (request) => {
   const ended = () => {
     if (held.receipt) settle(url, held, held.cost);
   };
-  let response;
   try {
-    response = await handler(request, held);
+    const response = await handler(request, held);
+    if (response.status >= 500) held.cost = 0;
+    const served = new Response(response.body, response);
+    const headers = answer?.headers ?? { 'Service-RateLimit-Mode': 'degraded' };
+    for (const [name, value] of Object.entries(headers)) served.headers.set(name, value);
+    return watched(served, request.method, ended);
   } catch (error) {
     held.cost = 0;
     ended();
     throw error;
   }
-  if (response.status >= 500) held.cost = 0;
-  const served = new Response(response.body, response);
-  const headers = answer?.headers ?? { 'Service-RateLimit-Mode': 'degraded' };
-  for (const [name, value] of Object.entries(headers)) served.headers.set(name, value);
-  return watched(served, request.method, ended);
 };
 
 function ask(url, { method, url: requested, headers }, hold) {

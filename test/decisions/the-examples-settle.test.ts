@@ -123,6 +123,15 @@ describe.each(Object.entries(APPLICATIONS))('the example for %s', (_, applicatio
   });
 });
 
+it('the example for Next.js settles a request whose handler returns no response', async () => {
+  const handler = forNext(weir.gateway.decisionsUrl, '60s', async () => undefined);
+  const before = await left();
+  await expect(handler(request('costs'))).rejects.toThrow();
+  await expect.poll(() => spent(before)).toBe(0);
+  // Two may be in flight: the third of these would be refused with a response.
+  for (let count = 0; count < 4; count++) await expect(handler(request('costs'))).rejects.toThrow();
+});
+
 it('the example for Python settles work, and work that raises costs nothing', async () => {
   const before = await left();
   const program = `
