@@ -97,12 +97,19 @@ const INTEGER = /^-?(?:0|[1-9]\d*)$/;
 function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolean): unknown {
   if (typeof tree === 'string') return shape ? scalarOf(tree, shape.types, prefersText) : tree;
   if (!('members' in tree)) return readItems(tree, shape, prefersText);
-  if (tree.isList) return readItems([...tree.members.values()], shape, prefersText);
+  if (tree.isList) return readItems(itemsOf(tree.members), shape, prefersText);
   const value: Record<string, unknown> = Object.create(null);
   for (const [key, member] of tree.members) {
     value[key] = readValue(member, shape?.properties.get(`${key}`) ?? shape?.others, prefersText);
   }
   return value;
+}
+
+/** By their index, and then those without one as they came, whose keys fall below zero. */
+function itemsOf(members: RawMembers['members']): RawValue[] {
+  const placeOf = (key: string | number) =>
+    Number(key) < 0 ? Number.MAX_SAFE_INTEGER - Number(key) : Number(key);
+  return [...members].sort(([one], [other]) => placeOf(one) - placeOf(other)).map(([, item]) => item);
 }
 
 function readItems(items: readonly RawValue[], shape: Shape | undefined, prefersText: boolean) {

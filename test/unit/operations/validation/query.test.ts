@@ -55,6 +55,7 @@ const PATHS = `
         schema: { type: object, properties: { a: { type: string } }, additionalProperties: { type: integer } }
       - { name: any, in: query, style: deepObject, schema: { type: object, additionalProperties: { type: object, properties: { gt: { type: number } } } } }
       - { name: by, in: query, style: deepObject, schema: { type: object, patternProperties: { '^n': { type: integer } }, properties: { x: { type: string } } } }
+      - { name: of, in: query, style: deepObject, schema: { type: object, properties: { pair: { type: array, prefixItems: [{ type: integer }, { type: string }] } } } }
       - { name: pair, in: query, schema: { type: array, prefixItems: [{ type: integer }, { type: string }], items: { type: boolean } } }
 /items:
   get:
@@ -381,6 +382,13 @@ describe('the forms of OpenAPI parameters', () => {
       'items[00][price][product]',
       'items[0][quantity]',
     ]);
+  });
+
+  test('items are in the order of their indexes, whatever the order of the query', () => {
+    expect(refused('/typed', 'of[pair][1]=a&of[pair][0]=5')).toEqual({});
+    expect(refused('/typed', 'of[pair][1]=5&of[pair][0]=a')).toEqual({ 'of[pair][0]': 'must be integer' });
+    expect(refused('/typed', 'of[pair][]=5&of[pair][]=a')).toEqual({});
+    expect(refused('/typed', 'of[pair][]=a&of[pair][0]=5')).toEqual({});
   });
 
   test('an empty value is valid where allowEmptyValue says so', () => {
