@@ -63,17 +63,41 @@ function parse(source: string, isUnicode: boolean): Parsed {
   return { source, isUnicode, alternatives };
 }
 
-/** Rewrites what is an error with the flag `u`: an escape that needs none, and a dash behind a set, as in `[\w-.]`. */
+/** Escapes, repetitions, and single characters that may have a meaning. */
+const TOKENS = /\\(?:[pP]\{[\w=]+\}|u\{[\da-fA-F]+\}|[\s\S])|\{\d+(?:,\d*)?\}|[[\]{}-]/gu;
+
+const SET = /^\\[pPdDsSwW]/;
+
+/** Rewrites what is an error with the flag `u`: escapes that have no meaning, a dash beside a set, as in `[\w-.]`, and single brackets. */
 function forUnicode(source: string): string {
-  return source.replaceAll(/\\([pP]\{[\w=]+\}|[\s\S])(-?)/g, (_, escaped: string, dash: string) => {
-    const isSet = /^[pPdDsSwW]/.test(escaped);
-    const one = /^[!"#%&',:;<=>@_`~ -]$/.test(escaped) ? codeOf(escaped) : `\\${escaped}`;
-    return one + (isSet && dash !== '' ? codeOf(dash) : dash);
+  let setEnd = -1;
+  const escaped = source.replaceAll(TOKENS, (token, at: number) => {
+    const end = at + token.length;
+    if (token === '-') return at === setEnd || SET.test(source.slice(end, end + 2)) ? codeOf(token) : token;
+    if (SET.test(token)) setEnd = end;
+    return escapeFor(token);
+  });
+  return withoutSingleBrackets(escaped);
+}
+
+function withoutSingleBrackets(source: string): string {
+  let isInClass = false;
+  return source.replaceAll(TOKENS, (token) => {
+    if (token.length > 1 || token === '-') return token;
+    const wasInClass = isInClass;
+    isInClass = token === '[' || (wasInClass && token !== ']');
+    return wasInClass || isInClass ? token : codeOf(token);
   });
 }
 
+function escapeFor(token: string): string {
+  const escaped = token.slice(1);
+  const hasMeaning = !token.startsWith('\\') || /^[bBcdDfknpPrsStuvwWx\d^$\\.*+?()[\]{}|/]/.test(escaped);
+  return hasMeaning ? token : codeOf(escaped);
+}
+
 function codeOf(character: string): string {
-  return `\\x${character.charCodeAt(0).toString(16)}`;
+  return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }
 
 function tester(parsed: Parsed, meter: Meter): Test {
