@@ -531,6 +531,17 @@ describeChart('the shape of the deployment', () => {
     expect(only(render(), 'Deployment').spec).toHaveProperty('replicas', 1);
   });
 
+  it("scales by the CPU of the gateway's container, whatever other containers the pod has", () => {
+    const { metrics } = specOf('HorizontalPodAutoscaler', 'autoscaling.enabled=true') as {
+      metrics: readonly object[];
+    };
+    const target = { type: 'Utilization', averageUtilization: 70 };
+    const containerResource = { container: 'weir', name: 'cpu', target };
+    expect(metrics).toEqual([{ type: 'ContainerResource', containerResource }]);
+    const { containers } = gatewayPod(render()) as unknown as { containers: readonly { name: string }[] };
+    expect(containers[0]?.name).toBe('weir');
+  });
+
   it.each(['weir', 'weir-'.padEnd(50, 'x')])('scales %s by the requests of its own pods', (name) => {
     const keda = ['keda.enabled=true', 'keda.prometheusAddress=http://p', 'enabled=true'];
     const set = [`fullnameOverride=${name}`, ...keda.map((one) => `autoscaling.${one}`)];
