@@ -65,6 +65,42 @@ describeChart('the Job that runs before an installation or an upgrade', () => {
     expect(JSON.stringify(only(manifests, 'Deployment').spec)).not.toContain('optional');
   });
 
+  it('has no injected proxy, which would keep it from ending, unless the values ask for one', () => {
+    const metadataOf = (...set: string[]) =>
+      (jobIn(render({ set })).spec as { template: { metadata: object } }).template.metadata;
+    expect(metadataOf()).toEqual({
+      annotations: { 'linkerd.io/inject': 'disabled' },
+      labels: {
+        'app.kubernetes.io/name': 'weir',
+        'app.kubernetes.io/instance': 'weir',
+        'app.kubernetes.io/component': 'check',
+        'sidecar.istio.io/inject': 'false',
+      },
+    });
+    const istio = 'check.podLabels.sidecar\\.istio\\.io/inject=yes';
+    expect(metadataOf(istio, 'check.podLabels.team=edge', 'check.podAnnotations.owner=edge')).toMatchObject({
+      annotations: { 'linkerd.io/inject': 'disabled', owner: 'edge' },
+      labels: { 'sidecar.istio.io/inject': 'yes', team: 'edge' },
+    });
+  });
+
+  it('runs the init containers where one of them writes what the gateway reads, and no sidecar', () => {
+    const initContainers = (volume: string) => {
+      const sidecar = ['name=agent', 'image=agent', 'restartPolicy=Always', 'volumeMounts[0].name=files'];
+      const set = [
+        'extraVolumes[0].name=files',
+        'extraVolumeMounts[0].name=files,extraVolumeMounts[0].mountPath=/etc/files',
+        ...sidecar.map((one) => `initContainers[0].${one}`),
+        'initContainers[1].name=prepare,initContainers[1].image=prepare',
+        `initContainers[2].name=write,initContainers[2].image=write,initContainers[2].volumeMounts[0].name=${volume}`,
+      ];
+      const pod = podIn(render({ set })) as { initContainers?: readonly { name: string }[] };
+      return pod.initContainers?.map(({ name }) => name);
+    };
+    expect(initContainers('files')).toEqual(['prepare', 'write']);
+    expect(initContainers('other')).toBeUndefined();
+  });
+
   it('has no access to the API, prints why it failed, and can be left out', () => {
     const manifests = render();
     expect(JSON.stringify(podIn(manifests))).not.toContain('serviceAccountToken');
@@ -93,5 +129,11 @@ describeChart('helm test', () => {
     expect(testPod(rendering)).toContain('"secretKeyRef":{"name":"weir-test","key":"token"}');
     expect(only(render(rendering), 'Secret', /-test$/).data?.token).toBe(btoa('demo-token'));
     expect(testPod({})).not.toContain('TOKEN');
+  });
+
+  it('has the labels and annotations that keep a mesh from injecting a proxy', () => {
+    const set = ['tests.podLabels.inject=no', 'tests.podAnnotations.inject=disabled'];
+    const { metadata } = only(render({ set }), 'Pod');
+    expect(metadata).toMatchObject({ labels: { inject: 'no' }, annotations: { inject: 'disabled' } });
   });
 });

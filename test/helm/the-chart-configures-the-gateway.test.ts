@@ -513,6 +513,10 @@ describeChart('values that are wrong', () => {
     ['identity.existingSecret.clientSecretKey=c', 'needs identity.existingSecret.name'],
     ['podLabels.app\\.kubernetes\\.io/name=x', 'podLabels: the chart sets the label app.kubernetes.io/name'],
     [
+      'check.podLabels.app\\.kubernetes\\.io/component=gateway',
+      'check.podLabels: the chart sets the label app.kubernetes.io/component',
+    ],
+    [
       'metrics.podMonitor.enabled=true,metrics.podMonitor.interval=5s',
       'metrics.podMonitor.scrapeTimeout (10s) is longer than its interval (5s)',
     ],

@@ -250,9 +250,10 @@ the live number: after `kubectl scale`, an upgrade that changes only limits woul
 {{- if and $set (not $secret.name) -}}{{- fail (printf "%s.%s needs %s.name" $value (first $set) $value) -}}{{- end -}}
 {{- if and $secret.name (not $set) -}}{{- fail (printf "%s.name needs the keys that the Secret has: %s.%s" $value $value (join (printf " or %s." $value) $keys)) -}}{{- end -}}
 {{- end -}}
-{{- range $value := list "commonLabels" "podLabels" -}}
+{{- $labels := dict "commonLabels" .Values.commonLabels "podLabels" .Values.podLabels "check.podLabels" (default dict .Values.check).podLabels "tests.podLabels" (default dict .Values.tests).podLabels -}}
+{{- range $value, $given := $labels -}}
 {{- range list "app.kubernetes.io/name" "app.kubernetes.io/instance" "app.kubernetes.io/component" -}}
-{{- if hasKey (default dict (index $.Values $value)) . -}}{{- fail (printf "%s: the chart sets the label %s" $value .) -}}{{- end -}}
+{{- if hasKey (default dict $given) . -}}{{- fail (printf "%s: the chart sets the label %s" $value .) -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- range $name := list "serviceMonitor" "podMonitor" -}}
