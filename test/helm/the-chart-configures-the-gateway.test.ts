@@ -594,6 +594,8 @@ describeChart('the shape of the deployment', () => {
     expect(settings).toContain('drainDelaySeconds: 30\n  graceSeconds: 60');
     const longer = JSON.stringify(specOf('Deployment', 'settings.shutdown.graceSeconds=300'));
     expect(longer).toContain('"terminationGracePeriodSeconds":330');
+    const sleeping = JSON.stringify(specOf('Deployment', 'lifecycle.preStop.sleep.seconds=25'));
+    expect(sleeping).toContain('"terminationGracePeriodSeconds":75');
   });
 
   it('opens the ports of settings, and asks them as they are served', () => {
