@@ -587,6 +587,12 @@ describeChart('the shape of the deployment', () => {
     expect(recreated.strategy).toEqual({ type: 'Recreate' });
   });
 
+  it('spreads the pods of an upgrade without regard to the old ones', () => {
+    const { topologySpreadConstraints } = gatewayPod(render()) as unknown as Record<string, unknown>;
+    const own = { topologyKey: 'kubernetes.io/hostname', matchLabelKeys: ['pod-template-hash'] };
+    expect(topologySpreadConstraints).toMatchObject([own]);
+  });
+
   it('gives the drain its time from one value', () => {
     const text = JSON.stringify(specOf('Deployment', 'drainSeconds=90'));
     expect(text).toContain('"terminationGracePeriodSeconds":110');
