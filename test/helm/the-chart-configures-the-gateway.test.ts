@@ -224,6 +224,13 @@ describeChart('TLS', () => {
     });
   });
 
+  it('cert-manager puts every Service for clients into the certificate', () => {
+    const manifests = render({ values: 'tls-values.yaml', set: ['additionalServices.internal.port=443'] });
+    const { dnsNames } = only(manifests, 'Certificate').spec as { dnsNames: readonly string[] };
+    for (const name of ['weir.edge.svc', 'weir-internal.edge.svc', 'weir-internal.edge'])
+      expect(dnsNames).toContain(name);
+  });
+
   it('a check before an upgrade needs no Secret that cert-manager has yet to make', async () => {
     const pod = (set: readonly string[]) => {
       const job = only(render({ values: 'tls-values.yaml', set }), 'Job', /-check$/);

@@ -129,6 +129,7 @@ app.kubernetes.io/component: gateway
 {{- define "weir.serviceNames" -}}
 {{- $services := list "" -}}
 {{- if eq (include "weir.decisionsScheme" .) "https" -}}{{- $services = append $services "-decisions" -}}{{- end -}}
+{{- range $name, $_ := default dict .Values.additionalServices -}}{{- $services = append $services (printf "-%s" $name) -}}{{- end -}}
 {{- $names := list -}}
 {{- range $services -}}
 {{- $name := printf "%s%s.%s" (include "weir.fullname" $) . (include "weir.namespace" $) -}}
