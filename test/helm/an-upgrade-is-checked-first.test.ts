@@ -43,6 +43,26 @@ describeChart('the Job that runs before an installation or an upgrade', () => {
     }
   });
 
+  it('waits for the Secrets of variables whose absence weir check would not notice', () => {
+    const keys = ['clientSecretKey=client', 'directoryTokenKey=token', 'name=identity'];
+    const set = [
+      'redis.url=redis://r,redis.existingSecret.name=r,redis.existingSecret.usernameKey=u,redis.existingSecret.passwordKey=p',
+      'telemetry.endpoint=http://c:4318,telemetry.headersSecret.name=c',
+      ...keys.map((one) => `identity.existingSecret.${one}`),
+    ];
+    const waitsFor = (podIn(render({ set })).containers[0]?.env ?? []).flatMap(({ name, valueFrom }) => {
+      const { secretKeyRef } = (valueFrom ?? {}) as { secretKeyRef?: { optional?: boolean } };
+      return secretKeyRef === undefined || secretKeyRef.optional === true ? [] : [name];
+    });
+    // docs/operating/upgrade.md lists them.
+    expect(waitsFor.sort()).toEqual([
+      'OTEL_EXPORTER_OTLP_HEADERS',
+      'WEIR_IDENTITY_DIRECTORY_TOKEN',
+      'WEIR_STORE_PASSWORD',
+      'WEIR_STORE_USERNAME',
+    ]);
+  });
+
   it('runs only before upgrades if the values say so', () => {
     const hooks = render({ set: ['check.onInstall=false'] }).flatMap(
       ({ metadata }) => metadata.annotations?.['helm.sh/hook'] ?? [],
