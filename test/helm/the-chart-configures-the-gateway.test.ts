@@ -436,6 +436,21 @@ describeChart('values that are wrong', () => {
   });
 
   it.each([
+    ['extraContainers[0].name=api', 'yes'],
+    ['extraContainers[0].name=api,upstream.url=http://localhost:8080', 'yes'],
+    ['extraContainers[0].name=api,extraContainers[0].lifecycle.preStop.sleep.seconds=30', 'no'],
+    ['extraContainers[0].name=logs,initContainers[0].name=api,initContainers[0].restartPolicy=Always', 'no'],
+    ['extraContainers[0].name=api,initContainers[0].name=prepare', 'yes'],
+    ['extraContainers[0].name=logs,upstream.url=http://api', 'no'],
+    ['extraContainers[0].name=logs,extraEnv[0].name=WEIR_UPSTREAM_URL,extraEnv[0].value=http://api', 'no'],
+    ['log.level=info', 'no'],
+  ])('%s: NOTES.txt says that the upstream ends before the gateway: %s', (set, ends) => {
+    const shown = 'extraObjects[0]=# {{ include "weir.upstreamEndsFirst" . | default "no" }}';
+    expect(renderText({ set: [set, shown] })).toContain(`extra-objects.yaml\n# ${ends}\n`);
+    expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('"weir.upstreamEndsFirst" .');
+  });
+
+  it.each([
     ['settings.journal.url=postgres://weir:pw@db/weir', 'journal.url: WEIR_JOURNAL_URL'],
     ['settings.journal.url=postgres://weir@db/weir', ''],
     ['settings.admin.token=0123456789abcdef', 'admin.token: WEIR_ADMIN_TOKEN'],

@@ -12,11 +12,22 @@
 {{- end -}}
 {{/* The default of upstream.url: a container of the same pod. */}}
 {{- define "weir.ownUpstream" -}}http://127.0.0.1:3000{{- end -}}
-{{/* "yes" if requests go to a container of the same pod, and there is none. */}}
-{{- define "weir.lacksUpstream" -}}
+{{/* Where requests go in the pod; empty if they go to another one, or if a variable may say where. */}}
+{{- define "weir.upstreamInPod" -}}
 {{- $url := dig "upstream" "url" "" (include "weir.settings" . | fromYaml) -}}
 {{- $isSet := or .Values.extraEnvFrom (contains "WEIR_UPSTREAM_URL" (toJson .Values.extraEnv)) -}}
-{{- if and (ne (include "weir.onlyDecides" .) "yes") (eq $url (include "weir.ownUpstream" .)) (not (or $isSet .Values.extraContainers .Values.initContainers)) -}}yes{{- end -}}
+{{- if and (ne (include "weir.onlyDecides" .) "yes") (not $isSet) (regexMatch "^https?://(127\\.|localhost|\\[::1\\])" $url) -}}{{- $url -}}{{- end -}}
+{{- end -}}
+{{/* "yes" if requests go to a container of the same pod, and there is none. */}}
+{{- define "weir.lacksUpstream" -}}
+{{- if and (eq (include "weir.upstreamInPod" .) (include "weir.ownUpstream" .)) (not (or .Values.extraContainers .Values.initContainers)) -}}yes{{- end -}}
+{{- end -}}
+{{/* "yes" if requests go to a container of the same pod that gets SIGTERM together with the gateway. */}}
+{{- define "weir.upstreamEndsFirst" -}}
+{{- $outlives := false -}}
+{{- range .Values.extraContainers -}}{{- if dig "preStop" "" (default dict .lifecycle) -}}{{- $outlives = true -}}{{- end -}}{{- end -}}
+{{- range .Values.initContainers -}}{{- if eq (toString .restartPolicy) "Always" -}}{{- $outlives = true -}}{{- end -}}{{- end -}}
+{{- if and (include "weir.upstreamInPod" .) .Values.extraContainers (not $outlives) -}}yes{{- end -}}
 {{- end -}}
 {{/* Values that are set and have no effect, each with the reason: a list. NOTES.txt prints it. */}}
 {{- define "weir.withoutEffect" -}}
