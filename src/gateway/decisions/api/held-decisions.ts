@@ -1,6 +1,7 @@
 import type { Payer } from '../../../domain/caller.ts';
 import { ownCopy } from '../../../domain/field-name.ts';
 import { type Operation, payingAccess } from '../../../stages/request-context.ts';
+import { settledKey } from '../../../store/keys.ts';
 import { type Charge, countedPart } from '../../../store/store.ts';
 import type { GatewayDependencies } from '../../dependencies.ts';
 import type { AskedRequest } from './asked-request.ts';
@@ -44,11 +45,19 @@ export function heldDecision(request: AskedRequest, id: string): HeldDecision | 
   if (payer === undefined || decision?.outcome !== 'admitted') return undefined;
   const { chargedAtUs, buckets } = decision;
   const counted = countedPart(asked, buckets);
-  // A settlement is known by the key of a bucket.
-  const charge = counted.buckets.length === 0 ? asked : counted;
+  const charge = counted.buckets.length === 0 ? settlingNothing(asked) : counted;
   const { askedLimits } = source;
   const requestId = ownCopy(request.requestId);
   return { id, requestId, payer, operation, charge, chargedAtUs, decidedMs: Date.now(), askedLimits };
+}
+
+/**
+ * Of a charge that only shadow limits without room were compared with. The key of a bucket says in which Cluster slot a settlement is marked.
+ * Nobody takes slots under this one, so that none are freed.
+ */
+function settlingNothing(asked: Charge): Charge {
+  const key = settledKey(asked.buckets[0]?.key ?? '', 'nothing');
+  return { ...asked, buckets: [{ key, limit: 1, windowSeconds: 0, counts: 'concurrent', shadow: true }] };
 }
 
 /**
