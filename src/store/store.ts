@@ -286,7 +286,7 @@ export const UNCOUNTED_REASONS = [
   'clock',
   /** Redis has lost what durable limits counted, and it is not put back yet. */
   'recovering',
-  /** The charge cannot be decided: a number out of range, a bucket twice, buckets of different Cluster slots. */
+  /** The charge cannot be decided: no bucket, a number out of range, a bucket twice, buckets of different Cluster slots. */
   'invalid',
   /** Any other error of the store. */
   'error',

@@ -187,6 +187,24 @@ it('while Redis does not answer, decisions are not held, receipts cannot be chec
   expect(metrics).toMatch(/weir_receipts_total\{event="unavailable"\} 2/);
 });
 
+it.each([
+  ['serve', { status: 200, allowed: true, degraded: true }],
+  ['share', { status: 200, allowed: true, degraded: true }],
+  ['reject', { status: 503, allowed: false, degraded: false }],
+])(
+  'while Redis does not answer, a decision on requests in flight follows `%s`',
+  async (onStoreFailure, outcome) => {
+    const replica = await startHolding({ kind: 'redis', url: 'redis://127.0.0.1:1', onStoreFailure });
+    const question = { account: ACCOUNT, cost: 5, hold: '60s' };
+    for (const limits of [['in-flight'], ['tokens', 'in-flight']])
+      expect(await replica.decide({ ...question, limits })).toMatchObject({ ...outcome, receipt: null });
+    const unknown = await replica.decide({ ...question, limits: ['in-flight', 'no-limit'] });
+    expect(unknown).toMatchObject({ status: 422, problem: { errors: [{ field: 'limits[1]' }] } });
+    const unheld = await replica.decide({ account: ACCOUNT, limits: ['in-flight'] });
+    expect(unheld).toMatchObject({ status: 422, problem: { errors: [{ field: 'limits[0]' }] } });
+  },
+);
+
 it('a settlement that Redis does not answer is pending, and is applied when it does', async () => {
   const redis = await startRedisServer();
   onTestFinished(() => redis.stop());
@@ -211,6 +229,11 @@ it('a Redis user that may not set a key lets requests pass without receipts, and
   const question = { account: ACCOUNT, cost: 5, hold: '60s' };
   expect(await replica.decide(question)).toMatchObject({ allowed: true, degraded: false, receipt: null });
   expect(await replica.left(ACCOUNT, 'tokens')).toBe(9_995);
+  const held = await replica.decide({ ...question, limits: ['tokens', 'in-flight'] });
+  expect(held).toMatchObject({ allowed: true, degraded: false, receipt: null });
+  expect(await replica.left(ACCOUNT, 'tokens')).toBe(9_990);
+  const inFlight = await replica.decide({ ...question, limits: ['in-flight'] });
+  expect(inFlight).toMatchObject({ allowed: true, degraded: true, receipt: null });
   const [line] = linesOf(replica.gateway, 'receipts cannot be signed: the store does not give their key');
   expect(line).toMatchObject({ level: 40 });
 });

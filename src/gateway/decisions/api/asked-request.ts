@@ -102,13 +102,14 @@ export function refuseAsked(
 ): Refusal | undefined {
   if (isFree(request)) return undefined;
   const { operation, caller, publicClient } = request;
-  const { outer, askedLimits, askedCost, heldMs } = request.source;
+  const { outer, askedLimits, askedCost, isToBeHeld } = request.source;
   if (outer.source.isAbandoned) return ABANDONED;
   const payer = caller ?? publicClient;
   if (askedLimits === undefined && askedCost === undefined) return undefined;
   if (operation === undefined || payer === undefined) return undefined;
   const due = buckets.bucketsFor(payer, operation);
-  const charged = (heldMs === undefined ? (due.endless ?? due) : due).buckets;
+  // A question that asks for a hold may name all limits, also while nothing can be held.
+  const charged = (isToBeHeld ? due : (due.endless ?? due)).buckets;
   return refuseLimits(askedLimits, charged, due.buckets) ?? refuseCost(askedCost, charged, askedLimits);
 }
 
