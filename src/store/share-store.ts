@@ -26,8 +26,8 @@ const MOST_BUCKETS = 10_000;
 
 /**
  * Counts in this process what the store does not: each replica admits its part of every limit, which is the limit divided by the number
- * of replicas, and at least the cost of one request. What fits the part is `uncounted`, as the store decided. What does not fit is
- * denied, and says that the store did not decide it.
+ * of replicas, and at least the cost of one request, unless that is above the limit. What fits the part is `uncounted`, as the store
+ * decided. What does not fit is denied, and says that the store did not decide it.
  *
  * Its part of a limit on concurrent requests is compared with all requests that run here, including requests that the store admitted.
  *
@@ -93,8 +93,8 @@ export class ShareStore implements Store {
   #partOf({ buckets, cost, hold }: Charge): Charge {
     const replicas = this.#replicas();
     const partOf = (bucket: BucketCharge) => {
-      const limit = Math.max(costIn(bucket, cost), Math.floor(bucket.limit / replicas));
-      return { ...bucket, limit };
+      const part = Math.max(costIn(bucket, cost), Math.floor(bucket.limit / replicas));
+      return { ...bucket, limit: Math.min(part, bucket.limit) };
     };
     return { buckets: buckets.map(partOf), cost, hold };
   }

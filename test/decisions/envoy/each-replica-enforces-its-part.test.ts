@@ -63,6 +63,14 @@ it.each([
   expect(codes).toEqual(['OK', 'OK', 'OVER_LIMIT']);
 });
 
+it('hits above the whole limit fit no part of it', async () => {
+  const ask = await start();
+  const hits = (count: number) => ask({ ...of('user', 'a'), hits: count });
+  expect(codesOf(await hits(1_000))[0]).toBe('OVER_LIMIT');
+  expect(codesOf(await hits(5))[0]).toBe('OVER_LIMIT');
+  expect(codesOf(await hits(4))[0]).toBe('OK');
+});
+
 it('limits in quota mode refuse when none of their parts has room, and send the metadata of those that have', async () => {
   const ask = await start();
   const served = async () => {

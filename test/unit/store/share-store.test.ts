@@ -84,8 +84,10 @@ describe('while the store does not answer', () => {
     { limit: 10, cost: 1, replicas: 4, requests: 2 },
     { limit: 10, cost: 1, replicas: 1, requests: 10 },
     { limit: 1, cost: 1, replicas: 1_000, requests: 1 },
+    { limit: 10, cost: 10, replicas: 5, requests: 1 },
+    { limit: 10, cost: 11, replicas: 5, requests: 0 },
   ])(
-    'a part is rounded down, and never below the cost of one request: $limit points of $replicas',
+    'a part is rounded down, and never below the cost of one request that fits the limit: $limit points of $replicas',
     async ({ requests, replicas, ...charge }) => {
       const { store, remote } = open(replicas);
       remote.isAway = true;
