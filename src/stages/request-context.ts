@@ -189,6 +189,8 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
   asked: Charge | undefined = undefined;
   /** Points that the request has cost in the end; undefined until it is settled. */
   settledCost: number | undefined = undefined;
+  /** Whether all was given back, also in limits that count requests. A response that has stated a cost of 0 counts in these. */
+  isRefunded = false;
   /** What the store answers to the settlement, for one receiver; undefined if the request has cost what it was charged. */
   settling: Awaitable<Settled> | undefined = undefined;
   /** When the store was called, by `performance.now()`. */

@@ -30,6 +30,7 @@ function apply(request: RequestContext, store: Store, cost: number, refundsReque
   if (decision?.outcome !== 'admitted' || asked === undefined || source.isPeek === true) return;
   if (request.settledCost !== undefined) return;
   request.settledCost = cost;
+  request.isRefunded = refundsRequests;
   if (cost === asked.cost && !refundsRequests) return;
   const { chargedAtUs, buckets } = decision;
   const charge = countedPart(asked, buckets);

@@ -4,10 +4,12 @@ import type { FindResult } from '../../src/admin/find/finder.ts';
 import type { ShownRefusal } from '../../src/admin/why/shown-refusal.ts';
 import type { WhyAnswer } from '../../src/admin/why/why-route.ts';
 import { why } from '../../src/commands/why.ts';
+import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniqueRedisStore } from '../fixtures/redis-url.ts';
 import { runHere } from '../fixtures/run-here.ts';
+import { startSettling } from '../fixtures/settling.ts';
 
 const SOON = { timeout: 20_000, interval: 50 };
 
@@ -135,6 +137,32 @@ it('a limit that was lowered below what had been used is said to have been used 
       text: expect.stringContaining('Account acct_1 had used at least 15 of 15 points in 1 min'),
       used: 15,
       filledBy: [{ operation: 'listThings', points: 20 }],
+      unknown: 0,
+    },
+  ]);
+});
+
+it('a limit in requests is filled by requests that stated a cost of 0, and not by refunded ones', async () => {
+  const limits = { calls: { per: 'account', requests: 3, window: '1h' } };
+  const gateway = await startSettling({ limits: { ...PLENTY, limits } });
+  const answers = [
+    [500, ''],
+    [404, ''],
+    [200, '{"usage":{"total_tokens":0}}'],
+    [200, '{"usage":{"total_tokens":812}}'],
+    [403, '{"usage":{"total_tokens":7}}'],
+  ] as const;
+  for (const [index, [status, body]] of answers.entries()) {
+    gateway.answer = (response) => response.writeHead(status).end(body);
+    await (await gateway.send('POST', '/refund')).text();
+    await gateway.costOf(index + 1);
+  }
+  const headers = { 'X-Request-Id': 'after-refunds' };
+  expect((await gateway.send('POST', '/refund', { headers })).status).toBe(429);
+  expect(await refusalsOf(gateway, 'after-refunds')).toMatchObject([
+    {
+      text: expect.stringContaining('had used 3 of 3 requests in 1 h (calls)'),
+      filledBy: [{ requests: 3, points: 2 }],
       unknown: 0,
     },
   ]);

@@ -167,20 +167,26 @@ function keyOf(operation: string, principal: string | null): string {
 }
 
 function addOne(charge: PastCharge, asked: Asked): void {
-  const { of, row, fromMs, toMs } = asked;
-  const { operation, limits, askedMs, endedMs } = charge;
-  if (askedMs > toMs || charge.payer.hashTag !== of.hashTag) return;
-  if (asked.ownerOf(payerOf(charge)) !== of.owner) return;
-  // Of requests in progress, those that had not ended; of all others, those in the window.
-  if (row.counts === 'concurrent' ? endedMs <= toMs : askedMs <= fromMs) return;
-  if (!isCharged(row, operation) || limits?.includes(row.name) === false) return;
+  if (!hasFilled(charge, asked)) return;
+  const { row, toMs } = asked;
+  const { operation, endedMs, final, charged } = charge;
   const principal = charge.principal?.id ?? null;
   asked.sums ??= new Sums(operation.id, principal);
   const spent = asked.sums.of(operation.id, principal);
   // What was settled later still counted as it was charged.
-  const points = endedMs <= toMs ? charge.final : charge.charged;
+  const points = endedMs <= toMs ? final : charged;
   spent.points += points === 0 ? 0 : costIn(row, points);
   spent.requests += 1;
+}
+
+function hasFilled(charge: PastCharge, { of, row, fromMs, toMs, ownerOf }: Asked): boolean {
+  const { operation, limits, askedMs, endedMs, isRefunded } = charge;
+  if (askedMs > toMs || charge.payer.hashTag !== of.hashTag) return false;
+  if (ownerOf(payerOf(charge)) !== of.owner) return false;
+  // Of requests in progress, those that had not ended; of all others, those in the window.
+  if (row.counts === 'concurrent' ? endedMs <= toMs : askedMs <= fromMs) return false;
+  if (row.counts === 'requests' && isRefunded && endedMs <= toMs) return false;
+  return isCharged(row, operation) && limits?.includes(row.name) !== false;
 }
 
 function payerOf({ payer, principal }: PastCharge): Payer {

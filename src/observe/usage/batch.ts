@@ -141,14 +141,19 @@ export interface PastCharge {
   /** Points, and what they came to in the end. */
   readonly charged: number;
   readonly final: number;
+  /** Whether limits that count requests do not count it either. */
+  readonly isRefunded: boolean;
 }
+
+/** The final points of a charge that is refunded. All others are at most 2,000,000,000, so that they have room beside it in 32 bits. */
+const REFUNDED = -1;
 
 /** The last charges of this process, in memory that is used again and again. */
 class LastCharges {
   readonly #askedMs = new Float64Array(REMEMBERED);
   readonly #endedMs = new Float64Array(REMEMBERED);
   readonly #charged = new Uint32Array(REMEMBERED);
-  readonly #final = new Uint32Array(REMEMBERED);
+  readonly #final = new Int32Array(REMEMBERED);
   readonly #sums = new Places<SpendingSum>();
   readonly #principals = new Places<NonNullable<Payer['principal']>>();
   /** By place; of few charges. */
@@ -156,13 +161,13 @@ class LastCharges {
   #count = 0;
 
   add(sum: SpendingSum, request: RequestContext, nowMs: number): void {
-    const { source, settledCost, chargeAskedMs = nowMs } = request;
+    const { source, settledCost, isRefunded, chargeAskedMs = nowMs } = request;
     const place = this.#count % REMEMBERED;
     this.#count += 1;
     this.#askedMs[place] = chargeAskedMs;
     this.#endedMs[place] = nowMs;
     this.#charged[place] = costAtAdmission(request);
-    this.#final[place] = settledCost ?? costAtAdmission(request);
+    this.#final[place] = isRefunded ? REFUNDED : (settledCost ?? costAtAdmission(request));
     this.#sums.set(place, sum);
     this.#principals.set(place, (request.caller ?? request.publicClient)?.principal);
     if (source.askedLimits !== undefined) this.#limits.set(place, source.askedLimits);
@@ -212,6 +217,7 @@ class LastCharges {
     const place = number % REMEMBERED;
     const sum = this.#sums.at(place);
     if (sum === undefined || number < this.#count - REMEMBERED || number >= this.#count) return undefined;
+    const final = this.#final[place] ?? 0;
     return {
       payer: sum.payer,
       principal: this.#principals.at(place),
@@ -220,7 +226,8 @@ class LastCharges {
       askedMs: this.#askedMs[place] ?? 0,
       endedMs: this.#endedMs[place] ?? 0,
       charged: this.#charged[place] ?? 0,
-      final: this.#final[place] ?? 0,
+      final: Math.max(0, final),
+      isRefunded: final === REFUNDED,
     };
   }
 }
