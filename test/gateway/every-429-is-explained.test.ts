@@ -4,6 +4,8 @@ import type { FindResult } from '../../src/admin/find/finder.ts';
 import type { ShownRefusal } from '../../src/admin/why/shown-refusal.ts';
 import type { WhyAnswer } from '../../src/admin/why/why-route.ts';
 import { why } from '../../src/commands/why.ts';
+import { calendarOf } from '../../src/domain/limits/calendar.ts';
+import { shownTime } from '../../src/domain/shown.ts';
 import { PLENTY } from '../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
@@ -137,6 +139,24 @@ it('a limit that was lowered below what had been used is said to have been used 
       text: expect.stringContaining('Account acct_1 had used at least 15 of 15 points in 1 min'),
       used: 15,
       filledBy: [{ operation: 'listThings', points: 20 }],
+      unknown: 0,
+    },
+  ]);
+});
+
+it('a limit of a year is explained by what was admitted since the year began', async () => {
+  const annual = { per: 'account', points: 10, period: 'year', timeZone: 'Europe/Berlin' };
+  const gateway = await start({ store: uniqueRedisStore(), limits: { limits: { annual } } });
+  await gateway.send('GET', '/v3/reports');
+  await refuse(gateway, 'by-year');
+  const { startMs } = calendarOf({ unit: 'year', timeZone: 'Europe/Berlin', startsOn: 1 }).at(Date.now());
+  const begin = new Date(startMs).toISOString();
+  expect(await refusalsOf(gateway, 'by-year')).toMatchObject([
+    {
+      text: expect.stringContaining('Account acct_1 had used 10 of 10 points per year (annual)'),
+      limit: { period: { unit: 'year', start: begin } },
+      filledText: expect.stringContaining(`Admitted from ${shownTime(begin)} to `),
+      filledBy: [{ operation: 'reportRead', points: 10 }],
       unknown: 0,
     },
   ]);

@@ -111,6 +111,7 @@ function isAlike(a: PendingRefusal, b: PendingRefusal): boolean {
     ofA.untilMs === ofB.untilMs &&
     ofA.scope === ofB.scope &&
     ofA.counts === ofB.counts &&
+    ofA.span?.startMs === ofB.span?.startMs &&
     a.cost === b.cost &&
     a.charged.limit === b.charged.limit &&
     a.charged.windowSeconds === b.charged.windowSeconds &&
@@ -118,12 +119,13 @@ function isAlike(a: PendingRefusal, b: PendingRefusal): boolean {
   );
 }
 
-function sourceOf({ scope, counts, source, plan, untilMs }: PayerBucket) {
+function sourceOf({ scope, counts, source, plan, untilMs, period, span }: PayerBucket) {
   return {
     scope,
     counts,
     source,
     ...(plan !== undefined && { plan }),
     ...(untilMs !== NEVER && { untilMs }),
+    ...(period !== undefined && span && { period: { unit: period.unit, startMs: span.startMs } }),
   };
 }

@@ -44,6 +44,8 @@ const ofLimit = {
   degraded: Type.Optional(plainText(30)),
   /** The detail of the client's problem, if no other member gives the reason. */
   detail: Type.Optional(text),
+  /** The period of the calendar in which the limit counts: its unit, such as `month`, and when it began. Undefined for a window. */
+  period: Type.Optional(Type.Object({ unit: plainText(30), startMs: timeMs })),
 };
 
 /** Requests for one operation by one principal that were refused by one bucket within its window. */

@@ -65,6 +65,7 @@ function limitOf({
   plan,
   untilMs,
   writtenAt,
+  period,
 }: RecordedRefusal) {
   return {
     bucket,
@@ -73,6 +74,9 @@ function limitOf({
     limit,
     counts: counts ?? null,
     windowSeconds,
+    /** Null for a window. */
+    period:
+      period === undefined ? null : { unit: period.unit, start: new Date(period.startMs).toISOString() },
     source: source ?? null,
     plan: plan ?? null,
     until: untilMs === undefined ? null : new Date(untilMs).toISOString(),
@@ -122,11 +126,11 @@ function sharedText({ atMs: firstMs, windowSeconds }: RecordedRefusal, atMs: num
   return `In a flood, requests share an explanation: this is the one of the first, at ${shownTime(firstMs)} UTC.`;
 }
 
-function filledText({ atMs, windowSeconds, counts }: RecordedRefusal): string {
+function filledText({ atMs, windowSeconds, counts, period }: RecordedRefusal): string {
   const at = `${shownTime(atMs)} UTC`;
-  return counts === 'concurrent'
-    ? `In progress at ${at}`
-    : `Admitted in the ${exactDuration(windowSeconds)} before ${at}`;
+  if (counts === 'concurrent') return `In progress at ${at}`;
+  if (period !== undefined) return `Admitted from ${shownTime(period.startMs)} to ${at}`;
+  return `Admitted in the ${exactDuration(windowSeconds)} before ${at}`;
 }
 
 /** Null where all is known. */
@@ -148,6 +152,7 @@ function textOf(refusal: RecordedRefusal, isLeast: boolean): string {
     remaining,
     counts,
     windowSeconds,
+    period,
     operation,
     detail,
     degraded,
@@ -164,5 +169,6 @@ function textOf(refusal: RecordedRefusal, isLeast: boolean): string {
       ? `; it costs ${shownCount(refusal.cost)}, and fits after ${wait}`
       : `; it fits after ${wait}`;
   const part = degraded === undefined ? '' : `, counted by ${refusal.replica} alone (${degraded})`;
-  return `${operation}: ${noun} ${owner} had used ${used} of ${whole} ${counts} in ${exactDuration(windowSeconds)} (${bucket}${part})${cost}.`;
+  const time = period === undefined ? `in ${exactDuration(windowSeconds)}` : `per ${period.unit}`;
+  return `${operation}: ${noun} ${owner} had used ${used} of ${whole} ${counts} ${time} (${bucket}${part})${cost}.`;
 }

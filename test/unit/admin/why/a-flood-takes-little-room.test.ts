@@ -105,6 +105,26 @@ it('a refusal by an override until the last day that a file can name is found', 
   expect(await why.find('request-1')).toMatchObject([{ refusal: { owner: 'acct_1', untilMs } }]);
 });
 
+it('owners whose months begin on different days have explanations with the months of their own', async () => {
+  const { why } = open();
+  const days = ['2026-11-01', '2026-11-05'];
+  for (const day of days) {
+    const request = refused(`acct_${day}`, day);
+    const [bucket] = request.due?.buckets ?? [];
+    const span = { startMs: Date.parse(day), endMs: 0, nextEndMs: 0 };
+    const month = { ...bucket, period: { unit: 'month', timeZone: 'UTC', startsOn: 1 }, span };
+    why.requestFinished(Object.assign(request, { due: { buckets: [month] } }));
+  }
+  for (const day of days) {
+    const [found] = (await why.find(day)) ?? [];
+    expect(found && shownRefusal(day, found)).toMatchObject({
+      text: expect.stringContaining(`acct_${day} had used 500 of 500 points per month (account-read)`),
+      limit: { period: { unit: 'month', start: `${day}T00:00:00.000Z` } },
+      filledText: expect.stringMatching(RegExp(`^Admitted from ${day} 00:00:00 to 2026-11-2`)),
+    });
+  }
+});
+
 it('requests are served while the lines of a flood are made', async () => {
   const { why } = open();
   let [inTurn, most] = [0, 0];
