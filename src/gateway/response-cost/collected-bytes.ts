@@ -24,20 +24,13 @@ export class CollectedBytes {
     return this.#buffer?.subarray(0, this.#length) ?? NOTHING;
   }
 
-  /** @returns why the bytes were not added; undefined if they were */
+  /** @returns why only those that fit into 1 MiB were added, or none; undefined if all were */
   add(chunk: Buffer): 'too-long' | 'memory' | undefined {
-    const length = this.#length + chunk.length;
-    if (length > MOST_KEPT) return 'too-long';
+    const length = Math.min(MOST_KEPT, this.#length + chunk.length);
     if (length > (this.#buffer?.length ?? 0) && !this.#grow(length)) return 'memory';
-    chunk.copy(this.#buffer ?? NOTHING, this.#length);
+    const added = chunk.copy(this.#buffer ?? NOTHING, this.#length);
     this.#length = length;
-    return undefined;
-  }
-
-  dropFirst(count: number): void {
-    if (count === this.#length) this.release();
-    this.#buffer?.copyWithin(0, count, this.#length);
-    this.#length = Math.max(0, this.#length - count);
+    return added < chunk.length ? 'too-long' : undefined;
   }
 
   /** Frees the memory. */

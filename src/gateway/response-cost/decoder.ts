@@ -1,6 +1,6 @@
 import { createBrotliDecompress, createGunzip, createInflate, constants as zlib } from 'node:zlib';
-import type { UnsettledReason } from '../../domain/settlement/settlement.ts';
 import { MOST_KEPT } from './collected-bytes.ts';
+import type { StoppedBy } from './json-body.ts';
 
 type Decompress = ReturnType<typeof createGunzip>;
 
@@ -22,7 +22,7 @@ const MOST_EXPANSION = 100;
 const MOST_WAITING = 4 * MOST_KEPT;
 
 /** Takes decoded bytes. Returns why no more of them are needed; undefined if they are. */
-type TakeDecoded = (decoded: Buffer) => UnsettledReason | undefined;
+type TakeDecoded = (decoded: Buffer) => StoppedBy | undefined;
 
 /** Decodes a copy of a body beside its transfer, in another thread. */
 export class Decoder {
@@ -30,7 +30,7 @@ export class Decoder {
   readonly #takes: TakeDecoded;
   #encodedBytes = 0;
   #decodedBytes = 0;
-  #problem: UnsettledReason | undefined;
+  #stoppedBy: StoppedBy | undefined;
   readonly #isDone: Promise<void>;
 
   /** @returns undefined if the coding is unknown */
@@ -51,7 +51,7 @@ export class Decoder {
   }
 
   add(chunk: Buffer): void {
-    if (this.#problem !== undefined) return;
+    if (this.#stoppedBy !== undefined) return;
     this.#encodedBytes += chunk.length;
     // The chunk is valid during this call only.
     this.#stream.write(Buffer.from(chunk));
@@ -59,21 +59,21 @@ export class Decoder {
   }
 
   /** @returns why not all of the body was decoded */
-  async end(): Promise<UnsettledReason | undefined> {
-    if (this.#problem === undefined) this.#stream.end();
+  async end(): Promise<StoppedBy | undefined> {
+    if (this.#stoppedBy === undefined) this.#stream.end();
     await this.#isDone;
-    return this.#problem;
+    return this.#stoppedBy;
   }
 
   #onDecoded(decoded: Buffer): void {
     this.#decodedBytes += decoded.length;
     const isBomb = this.#decodedBytes > MOST_KEPT + MOST_EXPANSION * this.#encodedBytes;
-    const problem = isBomb ? 'too-long' : this.#takes(decoded);
-    if (problem !== undefined) this.#stop(problem);
+    const reason = isBomb ? 'too-long' : this.#takes(decoded);
+    if (reason !== undefined) this.#stop(reason);
   }
 
-  #stop(reason: UnsettledReason): void {
-    this.#problem ??= reason;
+  #stop(reason: StoppedBy): void {
+    this.#stoppedBy ??= reason;
     this.#stream.destroy();
   }
 }

@@ -5,8 +5,6 @@ import { type BodyReader, readingOf } from './json-body.ts';
 import type { FoundPoints } from './json-bytes.ts';
 import { pointsInParsed } from './member.ts';
 
-const PIECE_BYTES = 65_536;
-
 const LF = 0x0a;
 const CR = 0x0d;
 
@@ -15,35 +13,42 @@ export class EventStream implements BodyReader {
   readonly #pointer: JsonPointer;
   readonly #collected = new CollectedBytes();
   #found: FoundPoints = 'missing';
-  /** Why the rest of the stream is not read. */
+  /** Why an event was skipped behind the one that was found. */
   #problem: UnsettledReason | undefined;
+  /** Of the event that is arriving: its last byte so far. Undefined between events. */
+  #lastByte: number | undefined;
 
   constructor(pointer: JsonPointer) {
     this.#pointer = pointer;
   }
 
-  add(chunk: Buffer): UnsettledReason | undefined {
-    if (this.#problem !== undefined) return this.#problem;
+  add(chunk: Buffer): undefined {
+    const from = this.#lastByte === undefined ? 0 : this.#finishEvent(chunk, this.#lastByte);
     // Whole events are read where they are; only the beginning of the next one is kept.
-    const end = this.#collected.length === 0 ? (eventStart(chunk, chunk.length - 1, 0) ?? 0) : 0;
-    this.#read(chunk.subarray(0, end));
-    // In pieces, so that an event alone decides whether it is too long.
-    for (let from = end; from < chunk.length && this.#problem === undefined; from += PIECE_BYTES)
-      this.#addPiece(chunk.subarray(from, from + PIECE_BYTES));
-    return this.#problem;
+    const to = eventStart(chunk, chunk.length - 1, from) ?? from;
+    this.#read(chunk.subarray(from, to));
+    if (to < chunk.length) this.#keep(chunk.subarray(to));
   }
 
-  #addPiece(piece: Buffer): void {
-    this.#problem = this.#collected.add(piece);
-    if (this.#problem !== undefined) {
-      this.#collected.release();
-      return;
-    }
-    const { bytes } = this.#collected;
-    const end = eventStart(bytes, bytes.length - 1, bytes.length - piece.length);
-    if (end === undefined) return;
-    this.#read(bytes.subarray(0, end));
-    this.#collected.dropFirst(end);
+  /** @returns where the next event begins */
+  #finishEvent(chunk: Buffer, lastByte: number): number {
+    const end = begunEventEnd(chunk, lastByte);
+    this.#keep(chunk.subarray(0, end));
+    if (end === undefined) return chunk.length;
+    this.#read(this.#collected.bytes);
+    this.#collected.release();
+    this.#lastByte = undefined;
+    return end;
+  }
+
+  #keep(part: Buffer): void {
+    // The rest of an event is skipped if its beginning could not be kept.
+    const isSkipped = this.#lastByte !== undefined && this.#collected.length === 0;
+    this.#lastByte = part.at(-1) ?? this.#lastByte;
+    const problem = isSkipped ? undefined : this.#collected.add(part);
+    if (problem === undefined) return;
+    this.#problem = problem;
+    this.#collected.release();
   }
 
   /** An event at the end counts without the empty line that should end it, because some programs leave it out. */
@@ -65,6 +70,7 @@ export class EventStream implements BodyReader {
       const found = pointsInParsed(dataOf(event), this.#pointer);
       if (found !== 'missing') {
         this.#found = found;
+        this.#problem = undefined;
         return;
       }
       to = from;
@@ -79,6 +85,18 @@ function eventStart(bytes: Buffer, at: number, least: number): number | undefine
     if (byte !== LF && byte !== CR) continue;
     const before = byte === LF && bytes[index - 1] === CR ? index - 2 : index - 1;
     if (before >= 0 && isLineEnd(bytes[before])) return index + 1;
+  }
+  return undefined;
+}
+
+/** Where the event ends that has begun with other bytes: behind the first empty line. Undefined if there is none. */
+function begunEventEnd(bytes: Buffer, lastByte: number): number | undefined {
+  let before: number | undefined = lastByte;
+  for (let index = 0; index < bytes.length; index++) {
+    const byte = bytes[index];
+    const isPair = before === CR && byte === LF;
+    if (isLineEnd(byte) && isLineEnd(before) && !isPair) return index + 1;
+    before = byte;
   }
   return undefined;
 }

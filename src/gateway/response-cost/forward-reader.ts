@@ -8,31 +8,35 @@ const NOWHERE = -1;
  * The points of a member in the last JSON text of some bytes, which are read once, from their beginning. Of members with one name the last
  * counts. A text that is no JSON has no member, or one that is found all the same.
  *
+ * @param isCut whether the bytes are the beginning of longer ones: if they have several texts, the last one is unknown
  * @returns undefined if this machine, a name of the pointer, or the length of the text does not allow it
  */
 export function pointsForwards(
   text: Buffer,
   { keys, isPlain }: JsonPointer,
   scan: KeyScan | 'impossible',
+  isCut = false,
 ): FoundPoints | undefined {
   if (!isPlain || scan === 'impossible' || !scan.begin(text, keys)) return undefined;
-  return new ForwardReader(text, keys, scan).read();
+  return new ForwardReader(text, keys, scan, isCut).read();
 }
 
 class ForwardReader {
   readonly #text: Buffer;
   readonly #keys: readonly Buffer[];
   readonly #scan: KeyScan;
+  readonly #isCut: boolean;
   /** How many names of the pointer lead to the object that is read. */
   #level = 0;
   /** Where the value of the member begins. */
   #valueAt = NOWHERE;
   #isInString = false;
 
-  constructor(text: Buffer, keys: readonly Buffer[], scan: KeyScan) {
+  constructor(text: Buffer, keys: readonly Buffer[], scan: KeyScan, isCut: boolean) {
     this.#text = text;
     this.#keys = keys;
     this.#scan = scan;
+    this.#isCut = isCut;
   }
 
   read(): FoundPoints {
@@ -41,10 +45,14 @@ class ForwardReader {
     while (at < text.length) {
       const next = this.#scan.next(at, this.#isInString, this.#level);
       this.#isInString = false;
-      if (next === NOWHERE) return 'missing';
+      if (next === NOWHERE) return this.#isCut ? this.#points() : 'missing';
       at = text[next] === QUOTE ? this.#readName(next) : this.#endObject(next + 1);
     }
-    return this.#valueAt === NOWHERE ? 'missing' : pointsOfValue(text, this.#valueAt);
+    return this.#isCut ? 'missing' : this.#points();
+  }
+
+  #points(): FoundPoints {
+    return this.#valueAt === NOWHERE ? 'missing' : pointsOfValue(this.#text, this.#valueAt);
   }
 
   /** Begins a text, unless all texts have ended. @returns where to go on */
@@ -56,7 +64,7 @@ class ForwardReader {
   }
 
   #endObject(end: number): number {
-    if (this.#level === 0) return this.#textFrom(end);
+    if (this.#level === 0) return this.#isCut ? this.#text.length : this.#textFrom(end);
     this.#level--;
     return end;
   }

@@ -1,8 +1,13 @@
 import type { JsonPointer } from '../../domain/settlement/json-pointer.ts';
 import type { Reading, UnsettledReason } from '../../domain/settlement/settlement.ts';
 import { CollectedBytes } from './collected-bytes.ts';
+import { pointsForwards } from './forward-reader.ts';
 import type { FoundPoints } from './json-bytes.ts';
+import { keyScan } from './key-scan.ts';
 import { pointsIn } from './member.ts';
+
+/** Why the rest of a body is not read. */
+export type StoppedBy = UnsettledReason | 'found';
 
 /** Reads the points in a body whose content coding has been removed. */
 export interface BodyReader {
@@ -10,7 +15,7 @@ export interface BodyReader {
    * @param isWhole whether it is the whole body
    * @returns why the rest is not read; undefined if it is
    */
-  add(chunk: Buffer, isWhole: boolean): UnsettledReason | undefined;
+  add(chunk: Buffer, isWhole: boolean): StoppedBy | undefined;
   /**
    * Frees the memory: nothing can be added.
    *
@@ -19,7 +24,7 @@ export interface BodyReader {
   end(isWhole: boolean): Reading;
 }
 
-/** Reads one JSON text, or the last of several that follow each other. */
+/** Reads one JSON text, or the last of several that follow each other. Of a body that is longer than 1 MiB, it reads the beginning. */
 export class JsonBody implements BodyReader {
   readonly #pointer: JsonPointer;
   readonly #collected = new CollectedBytes();
@@ -30,12 +35,20 @@ export class JsonBody implements BodyReader {
     this.#pointer = pointer;
   }
 
-  add(chunk: Buffer, isWhole: boolean): UnsettledReason | undefined {
-    if (this.#problem !== undefined) return this.#problem;
+  add(chunk: Buffer, isWhole: boolean): StoppedBy | undefined {
     if (isWhole) this.#found = pointsIn(chunk, this.#pointer);
-    else this.#problem = this.#collected.add(chunk);
-    if (this.#problem !== undefined) this.#collected.release();
-    return this.#problem;
+    else if (this.#found === undefined && this.#problem === undefined) this.#collect(chunk);
+    return this.#found === undefined ? this.#problem : 'found';
+  }
+
+  #collect(chunk: Buffer): void {
+    const problem = this.#collected.add(chunk);
+    if (problem === undefined) return;
+    const { bytes } = this.#collected;
+    const found = problem === 'too-long' ? pointsForwards(bytes, this.#pointer, keyScan(), true) : undefined;
+    this.#collected.release();
+    if (found === undefined || found === 'missing') this.#problem = problem;
+    else this.#found = found;
   }
 
   end(isWhole: boolean): Reading {

@@ -25,8 +25,9 @@ export type FoundPoints = number | 'missing' | 'invalid';
 /** A longer number is cut off. */
 const MOST_DIGITS = 400;
 
-/** The points of the value that begins here, before a comma, a bracket or white space. */
+/** The points of the value that begins here, before a comma, a bracket or white space: at the end of the bytes, it may be cut off. */
 export function pointsOfValue(bytes: Buffer, from: number): FoundPoints {
   const [text = ''] = /^[^\s,}\]]*/.exec(bytes.toString('latin1', from, from + MOST_DIGITS)) ?? [];
-  return text === 'null' ? 'missing' : (pointsOfText(text) ?? 'invalid');
+  if (text === 'null' || from + text.length === bytes.length) return 'missing';
+  return pointsOfText(text) ?? 'invalid';
 }

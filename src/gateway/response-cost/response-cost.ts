@@ -170,9 +170,10 @@ class StatedMember implements ResponseCost {
   }
 
   async #finishDecoded(decoder: Decoder, isEnded: boolean): Promise<Reading> {
-    const problem: UnsettledReason | undefined = await decoder.end();
-    const reading = this.#body.end(isEnded && problem === undefined);
-    return { points: reading.points, problem: problem ?? reading.problem };
+    const stoppedBy = await decoder.end();
+    const reading = this.#body.end(isEnded && stoppedBy === undefined);
+    if (stoppedBy === 'found') return reading;
+    return { points: reading.points, problem: stoppedBy ?? reading.problem };
   }
 }
 

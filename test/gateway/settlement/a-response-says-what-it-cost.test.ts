@@ -19,6 +19,8 @@ const EVENTS = [
   'data:[DONE]',
 ];
 
+const LONG_TEXT = 'image'.repeat(250_000);
+
 /** A body, and the fields that come with it. */
 type Body = [what: string, body: Buffer | string, fields?: Record<string, string>];
 
@@ -52,6 +54,17 @@ const BODIES: Body[] = [
     { 'Content-Type': 'application/x-ndjson' },
   ],
   ['a body of 1 MiB', padded(1_048_576), {}],
+  ['a longer body', `{"usage":{"total_tokens":812},"data":"${LONG_TEXT}"}`],
+  [
+    'a longer body in gzip',
+    gzipSync(`{"usage":{"total_tokens":812},"data":"${LONG_TEXT}"}`),
+    { 'Content-Encoding': 'gzip' },
+  ],
+  [
+    'a longer event before others',
+    events('\n', `data: {"image":"${LONG_TEXT}"}`, ...EVENTS),
+    { 'Content-Type': 'text/event-stream' },
+  ],
   [
     'events of 3 MiB',
     events('\n', ...Array<string>(10_000).fill(`data: {"choices":"${'x'.repeat(300)}"}`), ...EVENTS),
@@ -103,7 +116,7 @@ describe('a response to an operation with settle: json', () => {
       { 'Content-Type': 'text/event-stream' },
     ],
     ['missing', events('\n', 'data: [DONE]', 'data'), { 'Content-Type': 'text/event-stream' }],
-    ['too-long', padded(1_048_577), {}],
+    ['too-long', padded(1_048_577 + COMPLETION.length), {}],
     [
       'too-long',
       `data: ${COMPLETION}\n\ndata: "${'x'.repeat(1_048_576)}"\n\n`,

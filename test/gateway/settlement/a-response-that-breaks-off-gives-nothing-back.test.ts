@@ -10,6 +10,7 @@ const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 const EVENT = 'data: {"usage":{"total_tokens":7}}\n\n';
 const LARGE_EVENT = 'data: {"usage":{"total_tokens":5000}}\n\n';
 const EVENTS = { 'Content-Type': 'text/event-stream' };
+const LONG_TEXT = 'x'.repeat(1_200_000);
 
 /** Sends a request, and leaves when the first bytes of the response's body have come. */
 async function leaveEarly(gateway: Settling, path: string): Promise<void> {
@@ -93,6 +94,8 @@ it.each([
   ['/json', broken(EVENT), { unsettled: 'cut' }],
   ['/json', broken(LARGE_EVENT), { settled: 5000 }],
   ['/json', broken('{"usage":{"total_tokens":5000}}', {}), { unsettled: 'cut' }],
+  ['/json', broken(`{"usage":{"total_tokens":7},"data":"${LONG_TEXT}`, {}), { unsettled: 'cut' }],
+  ['/json', broken(`{"usage":{"total_tokens":5000},"data":"${LONG_TEXT}`, {}), { settled: 5000 }],
   ['/bytes', broken('x'), { unsettled: 'cut' }],
   ['/json', (response: ServerResponse) => void response.destroy(), { unsettled: 'unanswered' }],
 ])(

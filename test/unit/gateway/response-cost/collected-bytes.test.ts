@@ -7,10 +7,11 @@ test('bytes are kept in their order, up to 1 MiB', () => {
   for (let from = 0; from < whole.length; from += 7_001)
     expect(collected.add(whole.subarray(from, from + 7_001))).toBeUndefined();
   expect(collected.bytes.equals(whole)).toBe(true);
-  collected.dropFirst(100_000);
-  expect(collected.bytes.equals(whole.subarray(100_000))).toBe(true);
-  expect(collected.add(Buffer.alloc(MOST_KEPT - 200_000))).toBeUndefined();
+  expect(collected.add(Buffer.alloc(MOST_KEPT - 300_002, 'a'))).toBeUndefined();
+  expect(collected.add(Buffer.from('bcd'))).toBe('too-long');
+  expect(collected.bytes.toString('latin1', MOST_KEPT - 3)).toBe('abc');
   expect(collected.add(Buffer.alloc(1))).toBe('too-long');
+  expect(collected.length).toBe(MOST_KEPT);
   collected.release();
   expect(collected.length).toBe(0);
 });
