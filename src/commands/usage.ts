@@ -1,6 +1,6 @@
 import type { FindResult } from '../admin/find/finder.ts';
 import type { BucketUsage, Usage } from '../admin/usage/owner-usage.ts';
-import { inFlightText } from '../console/format.ts';
+import { inFlightText, unseenText } from '../console/format.ts';
 import { exactDuration, roundedDuration } from '../domain/duration.ts';
 import { unitOf } from '../domain/limits/rows.ts';
 import { isScopeName, SCOPE_NAMES, SCOPES, type ScopeName } from '../domain/limits/scopes.ts';
@@ -79,6 +79,7 @@ function linesOf({
   scope,
   id,
   organization,
+  isKnown,
   plan,
   asOf,
   storeProblem,
@@ -99,6 +100,8 @@ function linesOf({
   const spenders = operations.map((counts) => [counts.operation, ...cellsOf(counts)]);
   return [
     title,
+    // Replicas of 0.3.0 do not say.
+    ...(isKnown === false ? [unseenText(scope)] : []),
     ...problem,
     ...blocks.map((block): Line => [{ style: 'red', text: textOf(block) }]),
     '',

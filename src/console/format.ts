@@ -1,5 +1,6 @@
 import type { ReplicaSlots } from '../admin/usage/slots-by-replica.ts';
 import { roundedDuration } from '../domain/duration.ts';
+import { type ScopeName, scopeNamed } from '../domain/limits/scopes.ts';
 import { shownCount } from '../domain/shown.ts';
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
@@ -55,6 +56,12 @@ export function shortened(id: string, length: number): string {
   if (id.length <= length) return id;
   const behind = Math.floor((length - 1) / 2);
   return `${id.slice(0, length - 1 - behind)}…${id.slice(-behind)}`;
+}
+
+/** That an owner is unknown where nobody lists them all. Replicas do not share which principals they have seen. */
+export function unseenText(scope: ScopeName): string {
+  const where = scopeNamed(scope).isPerPrincipal ? ' at this replica' : '';
+  return `This ${scope} is unknown: no request of it was seen${where} in the last ten minutes, and this gateway cannot list every ${scope}.`;
 }
 
 /** `3 in flight (weir-0: 2, weir-1: 1)`. */

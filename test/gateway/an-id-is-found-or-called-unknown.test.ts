@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { FindResult } from '../../src/admin/find/finder.ts';
 import { find } from '../../src/commands/find.ts';
-import { usage } from '../../src/commands/usage.ts';
+import { type UsageOptions, usage } from '../../src/commands/usage.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { introspectionSettings, startIssuer } from '../fixtures/issuer.ts';
 import { uniqueRedisStore } from '../fixtures/redis-url.ts';
@@ -159,4 +159,29 @@ it('where nobody lists the callers, an id that was seen lately is known, at ever
   await expect
     .poll(async () => (await put(gateways[1], '/blocks/accounts/acct_1', {})).status, SOON)
     .toBe(200);
+});
+
+it('where nobody lists the callers, weir usage calls an id unknown until a request of it was seen', async () => {
+  const issuer = await startIssuer();
+  onTestFinished(() => issuer.close());
+  issuer.tokens.set('good', { active: true, sub: 'svc_1', account: 'acct_1', organization: 'org_1' });
+  const settings = { ...introspectionSettings(issuer), operations: { list: [] } };
+  const gateway = await start({ settings });
+  const organization = { url: gateway.adminUrl, scope: 'organization' };
+  const linesOf = async (id: string, options: UsageOptions) =>
+    (await runHere(() => usage(id, options))).stdout.split('\n');
+  expect((await linesOf('org_1', organization)).slice(0, 2)).toEqual([
+    'organization org_1',
+    'This organization is unknown: no request of it was seen in the last ten minutes, and this gateway cannot list every organization.',
+  ]);
+  expect((await linesOf('acct_1', { url: gateway.adminUrl, organization: 'org_1' }))[1]).toMatch(
+    /^This account is unknown: no request of it was seen in the last ten minutes, /,
+  );
+  // Replicas do not share which principals they have seen.
+  const person = { url: gateway.adminUrl, scope: 'person', account: 'acct_1', organization: 'org_1' };
+  expect((await linesOf('person_1', person))[1]).toMatch(
+    /^This person is unknown: no request of it was seen at this replica in the last ten minutes, /,
+  );
+  await gateway.send('GET', '/any', { token: 'good' });
+  await expect.poll(async () => (await linesOf('org_1', organization))[1], SOON).toBe('');
 });

@@ -2,7 +2,7 @@ import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import type { Usage } from '../../admin/usage/owner-usage.ts';
 import type { Counts } from '../../observe/usage/counts.ts';
-import { short } from '../format.ts';
+import { short, unseenText } from '../format.ts';
 import { blockLines } from './actions/block-owner.ts';
 import { AdminApiError, ask } from './api.ts';
 import { bucketCard } from './bucket.ts';
@@ -131,8 +131,7 @@ function pageOf(scope: OwnerScope, id: string) {
 
 function problemOf({ scope, storeProblem, isKnown }: Usage): string {
   if (storeProblem !== null) return `The store cannot be read (${storeProblem}).`;
-  if (isKnown) return '';
-  return `No request of this ${scope} was seen in the last ten minutes, and this gateway cannot list every ${scope}.`;
+  return isKnown ? '' : unseenText(scope);
 }
 
 /** Seconds of one value of a series. */
