@@ -211,6 +211,7 @@ export function bindLimits(payer: MeasuredPayer, due: PayerBuckets): void {
     if (stats === undefined) throw new Error(`a request spends from ${name} unexpectedly`);
     if (shadow) stats.shadowLimit = limit;
     else stats.limit = limit;
+    stats.hasHadLimit = true;
     return stats;
   });
 }

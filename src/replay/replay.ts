@@ -120,7 +120,10 @@ export class Replay {
     if (entry.wasRefused) this.#noteRefusedBefore(entry);
     if (entry.wasRefused && this.#retries !== 'none') {
       this.dropped += 1;
-      for (const stats of this.#book.payerOf(entry).buckets) stats.noteLogged(this.#nowUs);
+      const payer = this.#book.payerOf(entry);
+      // It is not charged, but a limit that would have counted it has matched a request of the log.
+      this.#dueFor(payer, entry);
+      for (const stats of payer.buckets) stats.noteLogged(this.#nowUs);
       return;
     }
     this.requests += 1;

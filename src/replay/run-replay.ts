@@ -71,10 +71,7 @@ function resultOf(circumstances: Circumstances) {
     /** The limitations of the numbers, as sentences. */
     notes: notesOn(circumstances),
     /** What the selections of limits name, and no request of the log was for; and plans of Accounts that the log does not have. */
-    unmatched: [
-      ...unmatchedOf(replay.limits.rows, replay.operations),
-      ...unmatchedPlans(plans, replay.buckets),
-    ],
+    unmatched: [...unmatchedOf(replay), ...unmatchedPlans(plans, replay.buckets)],
     /** Most affected first. */
     buckets: [...replay.buckets].sort(byEffect).map(bucketResult),
   };

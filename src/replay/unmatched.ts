@@ -1,11 +1,11 @@
 import { formatPath } from '../config/problem.ts';
 import type { Limits } from '../domain/limits/limits.ts';
-import { furtherRows, isCharged, type LimitRow } from '../domain/limits/rows.ts';
+import { furtherRows } from '../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS, scopeNamed } from '../domain/limits/scopes.ts';
 import { isNamed } from '../domain/limits/selection.ts';
 import { shownCount } from '../domain/shown.ts';
-import type { Operation } from '../stages/request-context.ts';
 import type { BucketStats } from './measure/bucket-stats.ts';
+import type { Replay } from './replay.ts';
 
 /** A limit that counted no request, or one entry of its `operations` that names none. */
 interface UnmatchedLimit {
@@ -57,19 +57,18 @@ function keyOf(section: string, id: string): string {
   return `${section} ${id}`;
 }
 
-/** What the selections of limits name, and no request of the log was for. */
+/** The limits that no request of the log is charged to, or what their selections name in vain. */
 export function unmatchedOf(
-  rows: readonly LimitRow[],
-  requested: ReadonlySet<Operation>,
+  replay: Pick<Replay, 'limits' | 'operations' | 'buckets'>,
 ): readonly UnmatchedLimit[] {
-  const operations = [...requested];
-  return furtherRows(rows).flatMap((row): readonly UnmatchedLimit[] => {
-    const { name: limit, selection } = row;
+  const operations = [...replay.operations];
+  const charged = new Set(replay.buckets.filter(({ hasHadLimit }) => hasHadLimit).map(({ name }) => name));
+  return furtherRows(replay.limits.rows).flatMap(({ name: limit, selection }): readonly UnmatchedLimit[] => {
     const unmatched = (selection.operations ?? []).filter(
       (entry) => !operations.some((one) => [one, ...(one.also ?? [])].some((each) => isNamed(entry, each))),
     );
     if (unmatched.length > 0) return unmatched.map((operation) => ({ limit, operation }));
-    return operations.some((one) => isCharged(row, one)) ? [] : [{ limit }];
+    return charged.has(limit) ? [] : [{ limit }];
   });
 }
 

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { runWeirHere } from '../fixtures/run-here.ts';
-import { logText, writeFiles } from './log-lines.ts';
+import { logText, START_MS, writeFiles } from './log-lines.ts';
 
 const WEIR = `
 baseUrl: http://127.0.0.1:8080
@@ -54,11 +54,31 @@ it('an operation of a limit that no request of the log is for makes the exit cod
   expect(stderr).toContain('No request of the log is for GET /v3/thing, which the limit lists names.');
 });
 
-it('a limit that counted no request makes the exit code 2', async () => {
-  const limits = limitsOn('listThings').replace('per: account', 'per: account, kind: write');
-  const { code, stderr } = await replayIn({ 'limits.yaml': limits }, '--limits', 'limits.yaml');
+it.each([
+  ['is for other operations', '{ lists: { per: account, kind: write, requests: 2, window: 1m } }'],
+  ['has no owner in the log', '{ lists: { per: organization, requests: 2, window: 1m } }'],
+  [
+    'is only set by a plan that nobody in the log has',
+    '{ lists: { per: account, requests: none, window: 1m } }\nplans: { pro: { lists: 2 } }',
+  ],
+])('a limit that counted no request, because it %s, makes the exit code 2', async (_why, limits) => {
+  const { code, stderr } = await replayIn({ 'limits.yaml': `limits: ${limits}` }, '--limits', 'limits.yaml');
   expect(code).toBe(2);
-  expect(stderr).toContain('The limit lists counted no request of the log.');
+  expect(stderr).toBe('The limit lists counted no request of the log.\n');
+});
+
+const UNTIL = new Date(START_MS + 250).toISOString();
+const REFUSED = logText([{ atMs: 0, more: { outcome: 'denied', status: 429, bucket: 'lists' } }]);
+
+it.each([
+  ['in shadow mode', LOG, '{ limit: 2, shadow: true }', []],
+  ['until it ended', LOG, `{ limit: 2, until: "${UNTIL}" }`, []],
+  ['that are left out of the replay', REFUSED, '2', ['--retries', 'drop']],
+])('a limit that counted requests %s makes the exit code 0', async (_how, log, limit, flags) => {
+  const limits = `limits: { lists: { per: account, requests: none, window: 1m } }\naccounts: { acct_1: { lists: ${limit} } }`;
+  const files = { 'access.log': log, 'limits.yaml': limits };
+  const { code, stderr } = await replayIn(files, '--limits', 'limits.yaml', ...flags);
+  expect(code, stderr).toBe(0);
 });
 
 it('a folder without weir.yaml and no limits is named', async () => {

@@ -39,6 +39,8 @@ export class BucketStats {
   limit: number | undefined;
   /** A limit in shadow mode counts, but refuses nothing. */
   shadowLimit: number | undefined;
+  /** Whether a limit has applied to a request of the log, also if none does any more. */
+  hasHadLimit = false;
   /** Requests of the log, including those that an assumption about retries leaves out. */
   logged = 0;
   /** Requests charged, retries included. */
