@@ -1,4 +1,5 @@
 import { parseDuration } from '../domain/duration.ts';
+import { rangeOf } from '../domain/network.ts';
 import { PLAIN_TEXT } from '../domain/printable.ts';
 import type { ChangeReason } from '../facts/operator-facts.ts';
 
@@ -41,4 +42,11 @@ export function readForce(force: unknown): boolean {
   if (typeof force === 'boolean') return force;
   if (force === undefined) return false;
   throw new ActionRefused('force: must be true or false.');
+}
+
+/** Why an id is no single address. */
+export function notAnAddress(id: string): string {
+  return rangeOf(id) === undefined
+    ? `${id} is not an IP address.`
+    : `${id} is a range of addresses. Limits and usage are for one address, or one /64 network of IPv6; only a block may name a range.`;
 }

@@ -342,12 +342,18 @@ describe('weir limit', () => {
   it('says what is wrong', async () => {
     const gateway = await start();
     const options = { url: gateway.adminUrl, ...WHY };
-    const failure = async (buckets: string[]) =>
-      (await runHere(() => setLimit('acct_1', buckets, options))).failure;
+    const failure = async (buckets: string[], id = 'acct_1') =>
+      (await runHere(() => setLimit(id, buckets, options))).failure;
     expect(await failure(['account-read'])).toMatch(/give a bucket and its points/);
     expect(await failure(['account-read=5', 'account-read=6'])).toMatch(/account-read is set twice/);
     expect(await failure(['account-read=3'])).toMatch(/400: .*below the cost 10/);
     expect(await failure(['acount-read=30'])).toMatch(/did you mean "account-read"/);
+    expect(await failure(['address-read=30'], '10.0.0.0/8')).toMatch(
+      /400: 10\.0\.0\.0\/8 is a range of addresses\. .* only a block may name a range\./,
+    );
+    expect(await failure(['address-read=30'], '10.0.0.300')).toMatch(
+      /400: 10\.0\.0\.300 is not an IP address\./,
+    );
     const { failure: none } = await runHere(() => unsetLimit('acct_1', undefined, options));
     expect(none).toBe('acct_1 has no such live limit: weir limit list shows all.');
   });

@@ -242,6 +242,9 @@ describe('weir usage', () => {
     expect(await failure('acct_none', { url: gateway.adminUrl })).toMatch(
       /404: There is no account acct_none\./,
     );
+    expect(await failure('10.0.0.0/8', { url: gateway.adminUrl })).toMatch(
+      /400: 10\.0\.0\.0\/8 is a range of addresses\./,
+    );
     expect(await failure('acct_1', { url: 'http://127.0.0.1:2' })).toMatch(/does not answer: \S+\. Is it/);
     expect(await failure('acct_1', {})).toMatch(/^Name a gateway with --url or/);
     expect(await failure('acct_1', { url: gateway.adminUrl, scope: 'team' })).toMatch(

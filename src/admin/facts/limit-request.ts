@@ -15,7 +15,7 @@ import {
 import { type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
 import { LONGEST_MS } from '../../facts/operator-facts.ts';
-import { ActionRefused, readDuration, readForce, readReason } from '../action.ts';
+import { ActionRefused, notAnAddress, readDuration, readForce, readReason } from '../action.ts';
 import { type FactRequest, membersOf } from './fact-api.ts';
 
 /** The owner of a limit: a section of the limits file, and an id. */
@@ -27,7 +27,7 @@ export interface LimitOwner {
 /** An owner as limits are stored for it: an address stands for its network. */
 export function limitOwner(section: OverrideSection, id: string): LimitOwner {
   const owner = section === 'addresses' ? networkOf(id) : id;
-  if (owner === undefined) throw new ActionRefused(`${id} is not an IP address.`);
+  if (owner === undefined) throw new ActionRefused(notAnAddress(id));
   return { section, id: owner };
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { SCOPE_NAMES, type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import { networkOf } from '../../domain/network.ts';
+import { notAnAddress } from '../action.ts';
 import { orRefusal } from '../facts/fact-api.ts';
 import { readUsage, type UsageSources } from './owner-usage.ts';
 import { answerPast, type PastCounts } from './past-routes.ts';
@@ -28,7 +29,7 @@ export function addUsageRoutes(
         const { organization, account, wait, period, timeZone, startsOn } = request.query;
         const { id: named } = request.params;
         const id = scope === 'address' ? networkOf(named) : named;
-        if (id === undefined) return reply.code(400).send({ error: `${named} is not an IP address.` });
+        if (id === undefined) return reply.code(400).send({ error: notAnAddress(named) });
         if (period !== undefined) {
           const asked = { period: `${period}`, timeZone: first(timeZone), startsOn: first(startsOn) };
           return answerPast(reply, sources.past, sources.owners, { scope, id }, asked);
