@@ -20,8 +20,8 @@ export async function changes(
   else print(...tableLines(list.map(rowOf)));
 }
 
-function rowOf({ at, kind, text, by, why, replica }: ShownChange): readonly string[] {
+function rowOf({ at, kind, subject, text, by, why, replica }: ShownChange): readonly string[] {
   const reason = why === null ? [] : [`${why}${by === null ? '' : ` (${by})`}`];
   const place = replica === null ? [] : [`at ${replica}`];
-  return [shownTime(at), kind, text, [...reason, ...place].join(' ')];
+  return [shownTime(at), kind, subject ?? '', text, [...reason, ...place].join(' ')];
 }

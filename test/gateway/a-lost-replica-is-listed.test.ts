@@ -136,7 +136,7 @@ it('a new version and a certificate that ends soon are changes', async () => {
   for (const weir of replicas) {
     await expect.poll(() => countsAt(weir, 'replica.joined'), SOON).toEqual([3]);
     const versions = await of('version.changed', weir);
-    expect(versions.map(({ text }) => text)).toEqual([expect.stringMatching(/^0\.0\.1 → \d+\.\d+\.\d+/)]);
+    expect(versions.map(({ text }) => text)).toEqual([expect.stringMatching(/^0\.0\.1 -> \d+\.\d+\.\d+/)]);
     await expect
       .poll(() => of('certificate.ending', weir), SOON)
       .toMatchObject([

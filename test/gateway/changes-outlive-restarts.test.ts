@@ -47,7 +47,7 @@ it('a block is listed once, at its time, by replicas that started after it as we
   const times = (await listed(after)).map(({ at }) => at);
   expect(times).toEqual(times.toSorted().reverse());
   const { stdout } = await runHere(() => changes({ url: after.adminUrl, since: '1h' }));
-  expect(stdout).toMatch(/block\.made +account acct_1 +leak \(alice\) at \S/);
+  expect(stdout).toMatch(/block\.made +acct_1 +account acct_1 +leak \(alice\) at \S/);
 });
 
 it('blocks, live limits and revocations are listed with the replica at which they were made', async () => {
@@ -75,10 +75,17 @@ it('blocks, live limits and revocations are listed with the replica at which the
       .toEqual(
         expect.arrayContaining([
           expect.objectContaining({ kind: 'block.made', replica: 'weir-9' }),
-          expect.objectContaining({ kind: 'limits.changed', replica: 'weir-8' }),
+          expect.objectContaining({
+            kind: 'limits.changed',
+            subject: 'acct_1',
+            text: expect.stringMatching(/^account-read 20 -> 5 until /),
+            replica: 'weir-8',
+          }),
           expect.objectContaining({ kind: 'revocation.made', replica: 'weir-7' }),
         ]),
       );
+    const { stdout } = await runHere(() => changes({ url: gateway.adminUrl, since: '1h' }));
+    expect(stdout).toMatch(/limits\.changed +acct_1 +account-read 20 -> 5 until /);
   }
 });
 
@@ -99,7 +106,7 @@ it('other costs or limits that a restart brought are listed, once', async () => 
     {
       kind: 'operations.changed',
       subject: 'operations',
-      text: expect.stringMatching(/^operations \w{8} → \w{8}, by a restart$/),
+      text: expect.stringMatching(/^operations \w{8} -> \w{8}, by a restart$/),
     },
   ]);
 });

@@ -111,12 +111,18 @@ const changes = new Table<ShownChange>(
     columns: [
       { title: 'At', style: 'nowrap', text: ({ at }) => moment(at) },
       { title: 'What', style: 'nowrap', text: ({ kind }) => kind },
-      { title: 'Difference', cell: ({ text }) => element('span', { class: 'text', title: text }, text) },
+      {
+        title: 'Difference',
+        cell: ({ subject, text }) => {
+          const whole = subject === null ? text : `${subject}: ${text}`;
+          return element('span', { class: 'text', title: whole }, whole);
+        },
+      },
       { title: 'Why', style: 'wide', cell: ({ why, by }) => reason(why, by) },
       { title: 'Replica', style: 'wide', text: ({ replica }) => replica ?? 'all' },
     ],
     empty: 'Nothing has changed in the last 24 hours.',
-    keyOf: ({ at, kind, text, replica }) => `${at} ${kind} ${text} ${replica}`,
+    keyOf: ({ at, kind, subject, text, replica }) => `${at} ${kind} ${subject} ${text} ${replica}`,
   },
   [remark('in the last 24 hours')],
 );

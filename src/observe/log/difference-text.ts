@@ -21,7 +21,7 @@ export function subjectIn({ id, plan, operation }: Difference): string | undefin
   return id ?? plan ?? operation;
 }
 
-/** Such as `account-read of plan pro 2000 → 5000`. */
+/** Such as `account-read of plan pro 2000 -> 5000`. */
 export function differenceText({ change, id, plan, bucket, operation, what, from, to }: Difference): string {
   const whose = id ?? (plan === undefined ? undefined : `plan ${plan}`);
   const thing = operation ?? (bucket !== undefined && whose !== undefined ? `${bucket} of` : bucket) ?? what;
@@ -31,7 +31,7 @@ export function differenceText({ change, id, plan, bucket, operation, what, from
   const values = [before, after].filter(({ size }) => size > 0).map(valueText);
   if (values.length === 0 || (change !== 'changed' && values.length < 2))
     return `${name} ${change}${values.map((one) => ` (${one})`)}`;
-  return `${name} ${valueText(before) || missing(after)} → ${valueText(after) || missing(before)}`;
+  return `${name} ${valueText(before) || missing(after)} -> ${valueText(after) || missing(before)}`;
 }
 
 type Shown = ReadonlyMap<string, unknown>;

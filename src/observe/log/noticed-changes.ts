@@ -107,7 +107,7 @@ export class Changes {
     this.#latest = [change, ...this.#latest].sort((a, b) => b.atMs - a.atMs).slice(0, MOST_CHANGES);
     if (this.#isEarlier(exactMs)) return;
     const { by = null, why = null, replica = null } = members;
-    const text = textOf({ ...members, by: null, why: null });
+    const text = textOf({ ...withoutSubject(members), by: null, why: null });
     this.onNoticed(
       { atMs, kind: name, subject: subjectOf(members), text, by, why, replica },
       exactMs !== undefined,
@@ -131,13 +131,21 @@ function subjectOf({ difference = [], windowSeconds, id }: Members): string | nu
   return subject === undefined ? null : plainLine(subject, MAX_SUBJECT_CHARACTERS);
 }
 
+/** What is kept has a subject, so the text of a limit does not name its owner again. */
+function withoutSubject(members: Members): Members {
+  const [only] = members.difference ?? [];
+  if (only?.bucket === undefined || only.id !== subjectOf(members)) return members;
+  const { id: _, ...difference } = only;
+  return { ...members, difference: [difference] };
+}
+
 function countOf({ difference = [], omitted = 0, windowSeconds }: Members): number {
   return Math.max(1, difference.length + omitted + (windowSeconds === undefined ? 0 : 1));
 }
 
 function textOf(members: Members): string {
   const { difference = [], windowSeconds, why, by, about } = members;
-  const window = windowSeconds && `windowSeconds ${windowSeconds.from} → ${windowSeconds.to}`;
+  const window = windowSeconds && `windowSeconds ${windowSeconds.from} -> ${windowSeconds.to}`;
   const all = [
     ...(window === undefined ? [] : [window]),
     ...difference.slice(0, MOST_NAMED).map(differenceText),

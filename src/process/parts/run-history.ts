@@ -112,12 +112,12 @@ async function addDeploy(
   if (last === undefined) return true;
   const [, before, limits, operations] = JOINED.exec(last.text) ?? [];
   if (before !== undefined && before !== version)
-    add('version.changed', `${before} → ${version}`, { subject: 'weir', atMs });
+    add('version.changed', `${before} -> ${version}`, { subject: 'weir', atMs });
   const since = new Set(changes.filter((one) => one.atMs > last.atMs).map(({ kind }) => kind));
   for (const [name, sha] of Object.entries({ limits, operations }) as [Files, string | undefined][]) {
     const kind = `${name}.changed`;
     if (sha === undefined || sha === short(files[name]) || since.has(kind)) continue;
-    add(kind, `${name} ${sha} → ${short(files[name])}, by a restart`, { subject: name, atMs });
+    add(kind, `${name} ${sha} -> ${short(files[name])}, by a restart`, { subject: name, atMs });
   }
   return true;
 }

@@ -81,7 +81,9 @@ it('a flood, an empty Organization, a leaked token, a doubled limit and price, a
   await page.evaluate("location.hash = '#/'");
   await runHere(() => setLimit('acct_3', ['account-read=40'], { url, why: 'doubled', for: '1h' }));
   await expect.poll(() => text('#live-limits tbody'), TEN_SECONDS).toMatch(/acct_3account-read40/);
-  await expect.poll(() => text('#changes tbody'), TEN_SECONDS).toContain('limits.changed');
+  await expect
+    .poll(() => text('#changes tbody'), TEN_SECONDS)
+    .toContain('limits.changedacct_3: account-read 20 -> 40 ');
   await expect
     .poll(async () => (await send(replicas, 3, { token: 'lonely' }))[200] ?? 0, TEN_SECONDS)
     .toBeGreaterThan(0);
@@ -109,7 +111,7 @@ it('a flood, an empty Organization, a leaked token, a doubled limit and price, a
   }
   await expect
     .poll(() => text('#changes tbody'), TEN_SECONDS)
-    .toMatch(/operations\.changedlistThings 1 points? → 2 points/);
+    .toMatch(/operations\.changedlistThings: listThings 1 points? -> 2 points/);
   await page.evaluate("location.hash = '#/operations'");
   const priced = page.locator('#operation-list tbody tr', { hasText: 'listThings' });
   await expect.poll(() => priced.textContent(), TEN_SECONDS).toContain('/v3/things2read');

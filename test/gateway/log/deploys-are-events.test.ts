@@ -78,7 +78,7 @@ it('a deployed price is one line at each replica, one change of the fleet, and a
   for (const { adminUrl } of replicas) {
     await expect
       .poll(async () => (await changesAt(adminUrl))[0], SOON)
-      .toMatchObject({ name: 'operations.changed', text: 'listThings 2 points → 4 points', replicas: 2 });
+      .toMatchObject({ name: 'operations.changed', text: 'listThings 2 points -> 4 points', replicas: 2 });
   }
 });
 
@@ -98,9 +98,9 @@ it('an operation that loses its tags or its validation, or gets another name, is
   expect(await changesAt(replicas[0].adminUrl)).toContainEqual(
     expect.objectContaining({
       text: [
-        'listThings tags heavy slow → no tags',
-        'report validate body → no validate',
-        'listPayees operation list → operation listPayees',
+        'listThings tags heavy slow -> no tags',
+        'report validate body -> no validate',
+        'listPayees operation list -> operation listPayees',
       ].join(', '),
     }),
   );
@@ -129,7 +129,7 @@ it('deployed identities are one bounded line without tokens', async () => {
   expect(JSON.stringify(line)).not.toContain('a-secret-token');
   await expect.poll(async () => (await changesAt(adminUrl))[0]?.name, SOON).toBe('identities.changed');
   expect((await changesAt(adminUrl))[0]?.text).toMatch(
-    /^principal svc_1 account acct_1 → account acct_2, .* more$/,
+    /^principal svc_1 account acct_1 -> account acct_2, .* more$/,
   );
 });
 

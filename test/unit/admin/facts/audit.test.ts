@@ -103,7 +103,7 @@ it('a replica that does not know the plan of an owner reports the limits that th
   const live = { bucket: 'account-read', id: 'acct_1', limit: 5_000, why: 'launch', by: 'alice' };
   const until = atMs + 60_000;
   apply({ ...live, atMs, untilMs: until, filed: 2_000 });
-  expect(changes.latest[0]?.text).toMatch(/^account-read of acct_1 2000 → 5000 until /);
+  expect(changes.latest[0]?.text).toMatch(/^account-read of acct_1 2000 -> 5000 until /);
   apply({ ...live, atMs: atMs + 1, untilMs: until, filed: 2_000, isRemoved: true });
-  expect(changes.latest[0]?.text).toMatch(/^account-read of acct_1 5000 until .* UTC → 2000: launch/);
+  expect(changes.latest[0]?.text).toMatch(/^account-read of acct_1 5000 until .* UTC -> 2000: launch/);
 });

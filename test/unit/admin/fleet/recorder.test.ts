@@ -203,7 +203,7 @@ it.each([
 
 it('a queue, a change or a refusal that cannot be read hides nothing else of a replica, and is counted', () => {
   const { one } = recorder(100_000);
-  const change = { atMs: 1, name: 'limits.changed', text: 'account-read 5 → 6', count: 1 };
+  const change = { atMs: 1, name: 'limits.changed', text: 'account-read 5 -> 6', count: 1 };
   const pulse = { ...one.pulse(), queues: [{ prefix: '\u0007' }], changes: [{}, change], refusals: ['none'] };
   let ignored = 0;
   const add = (_: unknown, count = 1) => {

@@ -86,8 +86,8 @@ it('a deploy while Redis is away is listed when it is back, at the time of the d
   await expect.poll(() => kindsOf(recorded)).toContain('limits.changed');
   expect(recorded).toEqual(
     expect.arrayContaining([
-      expect.objectContaining({ kind: 'version.changed', text: `0.0.1 → ${version}` }),
-      expect.objectContaining({ kind: 'limits.changed', text: 'limits aaaaaaaa → cccccccc, by a restart' }),
+      expect.objectContaining({ kind: 'version.changed', text: `0.0.1 -> ${version}` }),
+      expect.objectContaining({ kind: 'limits.changed', text: 'limits aaaaaaaa -> cccccccc, by a restart' }),
     ]),
   );
   const changed = recorded.filter(({ kind }) => kind === 'version.changed');
