@@ -133,10 +133,12 @@ function subjectOf({ difference = [], windowSeconds, id }: Members): string | nu
 
 /** What is kept has a subject, so the text of a limit does not name its owner again. */
 function withoutSubject(members: Members): Members {
-  const [only] = members.difference ?? [];
-  if (only?.bucket === undefined || only.id !== subjectOf(members)) return members;
-  const { id: _, ...difference } = only;
-  return { ...members, difference: [difference] };
+  const subject = subjectOf(members);
+  const difference = members.difference?.map((one) => {
+    const { id, ...others } = one;
+    return one.bucket !== undefined && id === subject ? others : one;
+  });
+  return { ...members, ...(difference && { difference }) };
 }
 
 function countOf({ difference = [], omitted = 0, windowSeconds }: Members): number {

@@ -106,13 +106,22 @@ test('the text of what is kept leaves the owner of one limit to the subject, whi
     ({ change: 'changed', id, bucket: 'account-read', from: { limit: 500 }, to: { limit: 5_000 } }) as const;
   changes.info({ difference: [ofOwner('acct_7')], why: 'launch', by: 'alice' }, 'limits.changed');
   changes.info({ difference: [ofOwner('acct_7'), ofOwner('acct_8')] }, 'limits.changed');
+  changes.info(
+    { id: 'acct_7', difference: [ofOwner('acct_7'), { ...ofOwner('acct_7'), bucket: 'tokens' }] },
+    'limits.changed',
+  );
   const both = 'account-read of acct_7 500 -> 5000, account-read of acct_8 500 -> 5000';
   expect(kept).toMatchObject([
     { subject: 'acct_7', text: 'account-read 500 -> 5000', by: 'alice', why: 'launch' },
     { subject: null, text: both },
+    { subject: 'acct_7', text: 'account-read 500 -> 5000, tokens 500 -> 5000' },
   ]);
   const published = changes.latest.map(({ text }) => text).sort();
-  expect(published).toEqual([both, 'account-read of acct_7 500 -> 5000: launch (alice)']);
+  expect(published).toEqual([
+    both,
+    'account-read of acct_7 500 -> 5000, tokens of acct_7 500 -> 5000',
+    'account-read of acct_7 500 -> 5000: launch (alice)',
+  ]);
 });
 
 test.each<[string, Partial<Difference>]>([
