@@ -181,14 +181,16 @@ local function first_from(log, timeUs)
   return HEADER_BYTES + 1 + low * ENTRY_BYTES
 end
 
--- Gives points back from the entry that has them: the first one that is not earlier than the charge. It is in the same 1/100 of the
--- window, and later than the charge only if it was joined. Otherwise the points no longer count, or Redis has lost them.
+-- Gives points of a charge that still counts back from the entry that has them: the first one that is not earlier than the charge. It is in
+-- the same 1/100 of the window, and later than the charge only if it was joined. Otherwise Redis has lost the points.
 local function give_back(bucket, chargedUs, points)
   local windowUs, log = bucket.windowUs, bucket.log
+  -- Its entry may be dropped, and the first one that is not earlier be another.
+  if chargedUs <= math.max(nowUs, bucket.newestUs) - windowUs then return end
   local slotUs = windowUs / SLOTS_PER_WINDOW
   local entry, atUs, entryPoints = first_from(log, chargedUs), bucket.newestUs, bucket.newestPoints
   if entry <= #log then atUs, entryPoints = unpack(ENTRY, log, entry) else entry = 0 end
-  if atUs < chargedUs or atUs <= math.max(nowUs, bucket.newestUs) - windowUs or entryPoints < bucket.cost then return end
+  if atUs < chargedUs or entryPoints < bucket.cost then return end
   if atUs > chargedUs then
     if atUs - atUs % slotUs ~= chargedUs - chargedUs % slotUs then return end
     if bucket.cost * ENTRIES_PER_LIMIT > bucket.limit then return end
@@ -214,18 +216,21 @@ local function give_back_oldest(bucket, points)
   if points > removed then remove(bucket, first <= #bucket.log and first or 0, points - removed) end
 end
 
--- Adds points as of now, above the limit if it must be. Returns how many are above it. While the bucket holds more than its limit, all
--- that is added in 1/100 of the window joins one entry, so that the number of entries stays bounded.
+-- Adds points as of now, above the limit if it must be. Returns how many are above it. Points above the limit join no charge, because a
+-- later addition would move the entry, and no refund would find the charge. They open an entry, which all further points in 1/100 of the
+-- window join while the bucket has no room.
 local function add(bucket, points)
   points = math.min(points, MOST_POINTS - bucket.total)
   if points <= 0 then return 0 end
   local newestUs, newestPoints, limit = bucket.newestUs, bucket.newestPoints, bucket.limit
   local older = sub(bucket.log, HEADER_BYTES + 1)
-  bucket.total, bucket.counted = bucket.total + points, bucket.counted + points
-  local isJoining = newestUs >= nowUs
+  local isJoining = false
   if newestUs >= nowUs - nowUs % (bucket.windowUs / SLOTS_PER_WINDOW) then
-    isJoining = isJoining or bucket.counted > limit or (newestPoints + points) * ENTRIES_PER_LIMIT <= limit
+    isJoining = bucket.counted > limit
+      or newestUs >= nowUs and bucket.counted + points <= limit
+      or (newestPoints + points) * ENTRIES_PER_LIMIT <= limit
   end
+  bucket.total, bucket.counted = bucket.total + points, bucket.counted + points
   if newestPoints > 0 and isJoining then
     bucket.newestPoints = newestPoints + points
   else

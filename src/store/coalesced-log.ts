@@ -72,7 +72,7 @@ export class CoalescedLog {
   spend(cost: number, limit: number, nowUs: number, windowUs: number): void {
     const newest = this.#count - 1;
     const bucketUs = this.#bucketUs(nowUs);
-    if (this.#canJoin(newest, cost, limit, bucketUs, windowUs)) {
+    if (this.#canJoin(newest, cost, this.#total, limit, bucketUs, windowUs)) {
       this.#write(newest, bucketUs, this.#points(newest) + cost);
     } else {
       this.#push(bucketUs, cost);
@@ -82,15 +82,30 @@ export class CoalescedLog {
     this.#emptyFromUs = bucketUs + windowUs;
   }
 
-  #canJoin(newest: number, cost: number, limit: number, nowUs: number, windowUs: number): boolean {
+  /**
+   * Points above the limit join no charge, because a later addition would move the entry, and no refund would find the charge. They open an
+   * entry, which all further points in 1/100 of the window join while the bucket has no room.
+   *
+   * @param counted the points that count before
+   */
+  #canJoin(
+    newest: number,
+    points: number,
+    counted: number,
+    limit: number,
+    nowUs: number,
+    windowUs: number,
+  ): boolean {
     if (newest < 0) return false;
     const atUs = this.#atUs(newest);
-    return atUs === nowUs || canShare(atUs, nowUs, this.#points(newest) + cost, limit, windowUs);
+    if (counted > limit) return areNeighbours(atUs, nowUs, windowUs);
+    if (atUs === nowUs && counted + points <= limit) return true;
+    return canShare(atUs, nowUs, this.#points(newest) + points, limit, windowUs);
   }
 
   /**
-   * Gives back `points` of a charge of `cost` points, from the entry that has them: the first one that is not earlier than the charge. It is
-   * in the same 1/100 of the window, and later than the charge only if it was joined. Otherwise the points no longer count.
+   * Gives back `points` of a charge of `cost` points that still counts, from the entry that has them: the first one that is not earlier than
+   * the charge. It is in the same 1/100 of the window, and later than the charge only if it was joined.
    */
   giveBack(
     points: number,
@@ -100,11 +115,12 @@ export class CoalescedLog {
     nowUs: number,
     windowUs: number,
   ): void {
+    // Its entry may be dropped, and the first one that is not earlier be another.
+    if (chargedUs <= this.#bucketUs(nowUs) - windowUs) return;
     let index = 0;
     while (index < this.#count && this.#atUs(index) < chargedUs) index++;
     if (index === this.#count || this.#points(index) < cost) return;
     const atUs = this.#atUs(index);
-    if (atUs <= this.#bucketUs(nowUs) - windowUs) return;
     if (atUs > chargedUs && !canShare(chargedUs, atUs, cost, limit, windowUs)) return;
     this.#remove(index, points);
   }
@@ -120,25 +136,21 @@ export class CoalescedLog {
     if (left > 0 && first < this.#count) this.#remove(first, left);
   }
 
-  /**
-   * Adds points as of now, above the limit if it must be. Returns how many are above it. While the bucket holds more than its limit, all that
-   * is added in 1/100 of the window joins one entry, so that the number of entries stays bounded.
-   */
+  /** Adds points as of now, above the limit if it must be. Returns how many are above it. */
   addOver(points: number, limit: number, nowUs: number, windowUs: number): number {
     const added = Math.min(points, MOST_POINTS - this.#total);
     if (added <= 0) return 0;
-    const counted = this.#counted(nowUs, windowUs) + added;
+    const counted = this.#counted(nowUs, windowUs);
     const newest = this.#count - 1;
     const bucketUs = this.#bucketUs(nowUs);
-    const isOver = counted > limit && newest >= 0 && areNeighbours(this.#atUs(newest), bucketUs, windowUs);
-    if (isOver || this.#canJoin(newest, added, limit, bucketUs, windowUs)) {
+    if (this.#canJoin(newest, added, counted, limit, bucketUs, windowUs)) {
       this.#write(newest, bucketUs, this.#points(newest) + added);
     } else {
       this.#push(bucketUs, added);
     }
     this.#total += added;
     this.#emptyFromUs = bucketUs + windowUs;
-    return Math.max(0, Math.min(added, counted - limit));
+    return Math.max(0, Math.min(added, counted + added - limit));
   }
 
   /** The state of the bucket, which is not changed. */

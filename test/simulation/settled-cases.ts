@@ -85,6 +85,17 @@ export const BOUNDS: readonly Given[] = [
   ofOne(20, 0, [10_000_000, 5]),
   // The bucket becomes full.
   ofOne(10, 2, [1, 5]),
+  // It gets more than its limit, in the slot of the charge and at its time; and it has had as much, or more, before.
+  ofOne(10, 3, [1, 5]),
+  ofOne(10, 3, [0, 5]),
+  ofOne(10, 2, [1, 10]),
+  ofOne(10, 2, [1, 11]),
+  ofOne(10, 2, [0, 11]),
+  // It gets as much at the time of the charge, or more but little.
+  ofOne(10, 2, [0, 5]),
+  ofOne(5_000, 2, [2_000_000, 4_985], [1, 10]),
+  // The charge has expired, and a later entry of its slot counts.
+  { ...ofOne(2_500, 0, [9_999_999, 5]), beside: -1 },
   // The largest points that join an entry, and more than that.
   ofOne(2_500, 2, [1, 5]),
   ofOne(2_500, 2, [1, 6]),

@@ -78,10 +78,11 @@ function withMore(entries: readonly Entry[], windowUs: number, endUs: number, se
   if (points <= 0) return entries;
   if (newest === undefined) return [{ atUs: nowUs, points }];
   const slotOf = (atUs: number) => Math.floor(atUs / (windowUs / 100));
-  const counted = sumOf(entries.filter(({ atUs }) => atUs > endUs)) + points;
+  const counted = sumOf(entries.filter(({ atUs }) => atUs > endUs));
   const isSmall = (newest.points + points) * 250 <= limit;
-  const isJoined =
-    newest.atUs >= nowUs || (slotOf(newest.atUs) === slotOf(nowUs) && (counted > limit || isSmall));
+  const isNow = newest.atUs >= nowUs;
+  const isNear = isNow || slotOf(newest.atUs) === slotOf(nowUs);
+  const isJoined = isNear && (counted > limit || isSmall || (isNow && counted + points <= limit));
   const last = { atUs: Math.max(newest.atUs, nowUs), points: points + (isJoined ? newest.points : 0) };
   return [...(isJoined ? entries.slice(0, -1) : entries), last];
 }
@@ -95,7 +96,7 @@ function withoutCharge(
 ): readonly Entry[] {
   const slotOf = (atUs: number) => Math.floor(atUs / (windowUs / 100));
   const found = entries.find(({ atUs }) => atUs >= chargedUs);
-  if (found === undefined || found.atUs <= endUs || found.points < cost) return entries;
+  if (chargedUs <= endUs || found === undefined || found.points < cost) return entries;
   const isAnother = slotOf(found.atUs) !== slotOf(chargedUs) || cost * 250 > limit;
   if (found.atUs > chargedUs && isAnother) return entries;
   return entries.flatMap((entry) => {

@@ -91,6 +91,23 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     });
   });
 
+  test.each([
+    ['later than', 0.05],
+    ['at the time of', 0.01],
+  ])('points above the limit, added %s a charge, leave it its time and its refund', async (_when, atS) => {
+    const { charge, settle, left } = await opened();
+    const [first, other] = [await charge(40, 0), await charge(5, 0)];
+    const second = await charge(50, 0.01);
+    expect(await settle(first, 60, atS)).toMatchObject({ buckets: [{ remaining: 0, overPoints: 15 }] });
+    expect(await settle(other, 8, 0.06)).toMatchObject({ buckets: [{ remaining: 0, overPoints: 3 }] });
+    expect(await settle(second, 1, 1)).toMatchObject({ buckets: [{ remaining: 31 }] });
+    expect(await left(10)).toEqual([76]);
+    expect(await left(10.01)).toEqual([77]);
+    // What was added in one 1/100 of the window expires together.
+    expect(await left(10.059)).toEqual([77]);
+    expect(await left(10.06)).toEqual([100]);
+  });
+
   test('a settlement is applied once, however often it is sent', async () => {
     const { charge, settle, left } = await opened();
     const [less, more] = [await charge(50, 0), await charge(10, 1)];
@@ -108,6 +125,15 @@ export function testsOfSettling(open: () => Promise<{ store: ClockedStore; prefi
     await charge(60, 10);
     await settle(old, 0, 11);
     expect(await left(11)).toEqual([40]);
+  });
+
+  test('a refund of a charge that has expired takes nothing from its neighbour, which still counts', async () => {
+    const { store, bucket, charge, settle, at } = await opened({ limit: 10_000 });
+    const old = await charge(30, 0);
+    await charge(30, 0.05);
+    await charge(9_970, 10.02);
+    expect(await settle(old, 0, 10.03)).toMatchObject({ buckets: [{ remaining: 0 }] });
+    expect((await store.charge({ buckets: [bucket], cost: 1 }, at(10.04))).outcome).toBe('denied');
   });
 
   test('points do not count from the moment on at which they expire, neither in an answer nor for what is given back', async () => {
