@@ -48,7 +48,7 @@
 local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
 local STATE, UNKNOWN = '>BI4I6I4', '\0'
-local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
+local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT, MOST_EXPIRED = 100, 250, 601
 local US_PER_SECOND = 1000000
 -- A total has 32 bits. Charges stay below a limit, which is at most half of this.
 local MOST_POINTS = 4000000000
@@ -223,7 +223,13 @@ local function add(bucket, points)
   points = math.min(points, MOST_POINTS - bucket.total)
   if points <= 0 then return 0 end
   local newestUs, newestPoints, limit = bucket.newestUs, bucket.newestPoints, bucket.limit
-  local older = sub(bucket.log, HEADER_BYTES + 1)
+  local log, first = bucket.log, bucket.oldest
+  local older = sub(log, HEADER_BYTES + 1)
+  if first > HEADER_BYTES + MOST_EXPIRED * ENTRY_BYTES then
+    -- No charge has dropped them for long. A longer window may still count them, so they become one entry, which has their last time.
+    local lastUs = unpack('>I7', log, first - ENTRY_BYTES)
+    older = pack(ENTRY, lastUs, bucket.total - bucket.counted) .. sub(log, first)
+  end
   local isJoining = false
   if newestUs >= nowUs - nowUs % (bucket.windowUs / SLOTS_PER_WINDOW) then
     isJoining = bucket.counted > limit

@@ -10,6 +10,7 @@ import { type BucketCharge, type Charge, recordedLimit, type Settlement } from '
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runCharges, TEST_LIFE_MS } from '../fixtures/run-charges.ts';
 import { WRONG_TYPES, wrongBytes } from '../fixtures/wrong-values.ts';
+import { bytesOfEntries } from '../simulation/settled-values.ts';
 
 const client = withScripts(new Redis(sharedRedisUrl()));
 afterAll(() => client.disconnect());
@@ -140,6 +141,37 @@ test('an entry without points is removed, whichever it is', async () => {
     await expect.poll(() => client.exists(bucket.key)).toBe(bytes.length < 3 ? 1 : 0);
   }
   expect(bytes.slice(0, 2)).toEqual([26, 15]);
+});
+
+test('expired entries that no charge drops do not fill a bucket, and count for a longer window until the last of them expires', async () => {
+  const bucket = { ...bucketOf('tokens'), limit: 10_000 };
+  const longer = { buckets: [{ ...bucket, windowSeconds: 60 }], cost: 1 };
+  const made = { charge: { buckets: [bucket], cost: 1 }, chargedAtUs: START_US, refundsRequests: false };
+  const [newest, lastUs] = [{ atUs: START_US, points: 7 }, START_US - 20 * US_PER_SECOND];
+  const usedAt = async (nowUs: number) => {
+    const [decision] = await runCharges(client, [longer], { nowUs, isSpending: false });
+    return decision?.outcome === 'admitted' ? 10_000 - (decision.buckets[0]?.remaining ?? 0) : undefined;
+  };
+  for (const [expired, kept] of [
+    [600, 600],
+    [601, 1],
+  ] as const) {
+    const entries = Array.from({ length: expired }, (_, index) => ({
+      atUs: lastUs - (expired - 1 - index) * 1_000,
+      points: 2,
+    }));
+    await client.set(bucket.key, bytesOfEntries([newest, ...entries]));
+    const nowUs = START_US + US_PER_SECOND;
+    const [settled] = await sendSettlements(client, [settlementOf(made, 6)], { ...LIFE, nowUs });
+    expect(settled).toMatchObject({ outcome: 'settled', buckets: [{ remaining: 10_000 - 12 }] });
+    expect(await client.strlen(bucket.key)).toBe(15 + 11 * (kept + 1));
+    const end = lastUs + 60 * US_PER_SECOND;
+    expect([await usedAt(nowUs), await usedAt(end - 1), await usedAt(end)]).toEqual([
+      12 + 2 * expired,
+      kept === 1 ? 12 + 2 * expired : 14,
+      12,
+    ]);
+  }
 });
 
 test('what Redis has lost takes nothing from a later charge of the same time', async () => {
