@@ -435,18 +435,29 @@ test('a journal closes although its database does not answer, and says what it l
 });
 
 describe('pending sums', () => {
-  test('join the minutes of a quarter of an hour when there are too many, and drop what does not fit then', () => {
+  test('join the minutes of a quarter of an hour when there are too many', () => {
     const sums = new PendingSums(10);
     const bucket = bucketOf('acct_1');
     for (let minute = 0; minute < 150; minute++)
       expect(sums.add(bucket, 'listPayees', minute, 'admitted', 1)).toBe(true);
     expect(sums.size).toBe(10);
-    expect(sums.add(bucket, 'listPayees', 150, 'admitted', 1)).toBe(false);
     const taken = sums.take(Number.POSITIVE_INFINITY);
     expect(taken.map(({ minute, points }) => [minute, points])).toEqual(
       Array.from({ length: 10 }, (_, quarter) => [quarter * 15 + 14, 15]),
     );
     expect(sums.size).toBe(0);
+  });
+
+  test('join those of a day when there are too many quarters of an hour, and drop what does not fit then', () => {
+    const sums = new PendingSums(10);
+    const add = (owner: string, minute: number) =>
+      sums.add(bucketOf(owner), 'listPayees', minute, 'admitted', 1);
+    for (let minute = 0; minute < 1_440; minute++) expect(add('acct_1', minute)).toBe(true);
+    expect(sums.size).toBeLessThanOrEqual(10);
+    for (let owner = 2; owner <= 10; owner++) expect(add(`acct_${owner}`, 1_439)).toBe(true);
+    expect(add('acct_11', 1_439)).toBe(false);
+    const [first, ...others] = sums.take(Number.POSITIVE_INFINITY);
+    expect([first?.minute, first?.points, others.length]).toEqual([1_439, 1_440, 9]);
   });
 
   test('are added to what was joined in their own minute', () => {

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { calendarOf } from '../../../../src/domain/limits/calendar.ts';
 import { PendingSums, type RecordedSum } from '../../../../src/store/journal/sums.ts';
-import { recordedLimit } from '../../../../src/store/store.ts';
+import { type RecordedLimit, recordedLimit } from '../../../../src/store/store.ts';
 
 const record = recordedLimit({ scope: 'account', name: 'account-day', windowSeconds: 86_400 });
 
@@ -82,4 +83,84 @@ test('nothing is lost or counted twice, however sums are added, joined and taken
       expect(taken).toEqual(added);
     }),
   );
+});
+
+const hourly = { scope: 'account', windowSeconds: 3_600 } as const;
+const hour = recordedLimit({
+  ...hourly,
+  name: 'hour',
+  calendar: calendarOf({ unit: 'hour', timeZone: 'UTC', startsOn: 1 }),
+});
+const slidingHour = recordedLimit({ ...hourly, name: 'sliding-hour' });
+
+/** Adds two requests, of two operations, to each limit of each owner in each of these minutes. Returns how many had no room. */
+function addAll(sums: PendingSums, owners: number, limits: readonly RecordedLimit[], minutes: number[]) {
+  const buckets = Array.from({ length: owners }, (_, owner) =>
+    limits.map((limit) => ({ key: `${limit.name} of ${owner}`, record: limit, owner: `acct_${owner}` })),
+  ).flat();
+  let dropped = 0;
+  for (const minute of minutes)
+    for (const bucket of buckets)
+      for (const operation of ['list', 'create'])
+        if (!sums.add(bucket, operation, MINUTE + minute, 'admitted', 1)) dropped += 1;
+  return dropped;
+}
+
+const upTo = (minutes: number, step: number) =>
+  Array.from({ length: minutes / step }, (_, index) => index * step);
+
+/** The points of each day, hour or other number of minutes. */
+function pointsBy(span: number, sums: readonly RecordedSum[]): ReadonlyMap<number, number> {
+  const points = new Map<number, number>();
+  for (const one of sums) {
+    const part = Math.floor((one.minute - MINUTE) / span);
+    points.set(part, (points.get(part) ?? 0) + one.points);
+  }
+  return points;
+}
+
+test('as many owners, limits and operations as have room for a sum each lose nothing in an outage of a day', () => {
+  const weekly = recordedLimit({ scope: 'account', name: 'week', windowSeconds: 7 * 86_400 });
+  const sums = new PendingSums(400);
+  expect(addAll(sums, 99, [record, weekly], upTo(1_440, 5))).toBe(0);
+  expect(sums.size).toBeLessThanOrEqual(420);
+  // Another owner has room, because the others' sums are joined.
+  expect(sums.add(bucketOf('acct_new'), 'list', MINUTE + 1_439, 'admitted', 1)).toBe(true);
+  expect([...pointsBy(1_440, sums.take(EVERYTHING))]).toEqual([[0, (99 * 4 * 1_440) / 5 + 1]]);
+});
+
+test('what is joined by days counts in its own day and in its own period, and never too early', () => {
+  const sums = new PendingSums(400);
+  const minutes = 1_440 + 150;
+  expect(addAll(sums, 20, [hour, slidingHour], upTo(minutes, 1))).toBe(0);
+  const taken = sums.take(EVERYTHING);
+  const perMinute = 20 * 4;
+  expect(Object.fromEntries(pointsBy(1_440, taken))).toEqual({ 0: 1_440 * perMinute, 1: 150 * perMinute });
+  // Two hours of the second day have ended: what counted in them may be joined, but counts no more.
+  const inPeriods = pointsBy(
+    60,
+    taken.filter((one) => one.record === hour),
+  );
+  expect(inPeriods.get(26)).toBe((30 * perMinute) / 2);
+  const sliding = taken.filter((one) => one.record === slidingHour);
+  for (let minute = 0; minute < minutes; minute += 1) {
+    const since = (minutes - minute) * (perMinute / 2);
+    const counted = sliding.filter((one) => one.minute >= MINUTE + minute);
+    expect(counted.reduce((points, one) => points + one.points, 0)).toBeGreaterThanOrEqual(since);
+  }
+  // Nor does it count longer than a window more.
+  const beforeLast = sliding.filter((one) => one.minute >= MINUTE + 1_440 + 60);
+  expect(beforeLast.reduce((points, one) => points + one.points, 0)).toBe((90 * perMinute) / 2);
+});
+
+test('a sum that is older than the joined ones, as of a refund, is joined with them', () => {
+  const sums = new PendingSums(2);
+  for (const operation of ['list', 'create'])
+    sums.add(bucketOf('acct_1'), operation, MINUTE + 60, 'admitted', 5);
+  expect(sums.add(bucketOf('acct_1'), 'list', MINUTE + 3, 'settled', -2)).toBe(true);
+  expect(sums.add(bucketOf('acct_2'), 'list', MINUTE + 3, 'settled', -2)).toBe(false);
+  expect(sums.take(EVERYTHING)).toMatchObject([
+    { operation: 'list', minute: MINUTE + 60, points: 3 },
+    { operation: 'create', minute: MINUTE + 60, points: 5 },
+  ]);
 });
