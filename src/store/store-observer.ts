@@ -2,8 +2,8 @@ import type { DroppedReason, Settled, UncountedReason } from './store.ts';
 
 export type BreakerState = 'closed' | 'open' | 'half-open';
 
-/** The settings of a Redis on which the counter's guarantees depend. */
-export const SERVER_SETTINGS = ['maxmemory-policy', 'min-replicas'] as const;
+/** The settings of a Redis on which the counter's guarantees depend. A journal alone needs the replication id. */
+export const SERVER_SETTINGS = ['maxmemory-policy', 'min-replicas', 'replication-id'] as const;
 
 export type ServerSetting = (typeof SERVER_SETTINGS)[number];
 

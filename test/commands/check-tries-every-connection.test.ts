@@ -210,6 +210,15 @@ describe('the store', () => {
     },
   );
 
+  it.each([
+    { journal: {}, line: /^store redis:\S+: counts/ },
+    { journal: { url: 'postgres://weir@127.0.0.1:1/weir' }, line: /: warning: INFO shows no master_replid/ },
+  ])('warns of a Redis whose failovers a journal cannot notice: $journal', async ({ journal, line }) => {
+    const { url } = await redis('--user', ...'weir on >secret ~* &* +@all -info'.split(' '));
+    const storeSettings = store(url, { username: 'weir', password: 'secret' });
+    expect(linesOf(await connect({ journal }, { storeSettings }))[0]).toMatch(line);
+  });
+
   it('a Cluster', async () => {
     const cluster = await startRedisCluster();
     onTestFinished(() => cluster.stop());

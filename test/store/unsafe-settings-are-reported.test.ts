@@ -1,8 +1,9 @@
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
-import { openStore, type StoreSettings } from '../../src/store/open-store.ts';
+import { followStore, openStore, type StoreSettings } from '../../src/store/open-store.ts';
+import type { Marks } from '../../src/store/redis/marks.ts';
 import type { Store } from '../../src/store/store.ts';
-import { silentObserver } from '../../src/store/store-observer.ts';
+import { type StoreObserver, silentObserver } from '../../src/store/store-observer.ts';
 import { startRedisCluster } from '../fixtures/redis-cluster.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { startTlsRedis } from '../fixtures/redis-tls.ts';
@@ -14,14 +15,15 @@ function checkedAt(settings: StoreSettings): Checked {
   return opened(settings).checked;
 }
 
-function opened(settings: StoreSettings): { store: Store; checked: Checked } {
+function opened(settings: StoreSettings, marks?: Marks): { store: Store; checked: Checked } {
   const checked: Checked = {};
-  const store = openStore(settings, {
+  const observer: StoreObserver = {
     ...silentObserver,
     settingChecked: (_route, setting, risk) => {
       checked[setting] = risk;
     },
-  });
+  };
+  const store = openStore(settings, observer, marks);
   onTestFinished(() => store.close());
   return { store, checked };
 }
@@ -118,4 +120,18 @@ test('a user without INFO permission is served, and nothing is reported', async 
   const charge = { buckets: [{ key: 'k', limit: 5, windowSeconds: 1 }], cost: 1 };
   await expect.poll(async () => (await store.charge(charge)).outcome).toBe('admitted');
   expect(checked).toStrictEqual({});
+});
+
+test('with a journal, a user without INFO permission is reported, because only an empty Redis is noticed, until it has it', async () => {
+  const user = 'weir on >secret ~* &* +@all -info'.split(' ');
+  const { url, port } = await startServer('--user', ...user);
+  const settings = { kind: 'redis', url, deadlineMs, username: 'weir', password: 'secret' } as const;
+  const followed = followStore(settings, 'weir', { missing() {}, arrived() {}, left() {} });
+  const { checked } = opened(settings, followed?.marks);
+  await expect.poll(() => checked['replication-id']).toContain('INFO shows no master_replid');
+  const admin = new Redis(port);
+  onTestFinished(() => admin.disconnect());
+  await admin.call('ACL', 'SETUSER', 'weir', '+info');
+  followed?.marks.changed();
+  await expect.poll(() => checked).toStrictEqual({ 'replication-id': undefined });
 });

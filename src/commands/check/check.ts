@@ -84,7 +84,7 @@ async function tryConnections(
 ): Promise<void> {
   const providers = identitySections({ identity, credentials });
   const trials = [
-    tryStore(store, longestSeconds),
+    tryStore(store, longestSeconds, journal.url !== undefined),
     ...(journal.url === undefined ? [] : [tryJournal(journal.url, store.keyPrefix)]),
     ...(listen.port === 'off' ? [] : tryUpstreams(upstream)),
     ...providers.flatMap((one) => tryProviders(one, upstream.url)),

@@ -2,8 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { Settings } from '../../config/settings/settings.ts';
 import { addressOf } from '../../config/settings/store-settings.ts';
 import { exactDuration } from '../../domain/duration.ts';
+import type { LossListener } from '../../store/journal/journaled-counts.ts';
 import { bucketKey } from '../../store/keys.ts';
-import { openShared, openStore } from '../../store/open-store.ts';
+import { followStore, openShared, openStore } from '../../store/open-store.ts';
 import { type Store, trialBucket, type UncountedReason } from '../../store/store.ts';
 import { type StoreObserver, silentObserver } from '../../store/store-observer.ts';
 import type { ConnectionResult } from './try-upstreams.ts';
@@ -20,6 +21,9 @@ const CLUSTER_KEYS = 128;
 /** The store reads Redis's settings during its first calls, and has them by the third. */
 const CALLS = 3;
 
+/** A trial puts nothing back. */
+const UNINTERESTED: LossListener = { missing() {}, arrived() {}, left() {} };
+
 /** A longer window outlives restarts of Redis. */
 const LONG_WINDOW_SECONDS = 3_600;
 
@@ -27,10 +31,15 @@ const LONG_WINDOW_SECONDS = 3_600;
  * Charges unused buckets, which also detects a Redis that can be read but not written. `longestSeconds` is the longest window
  * whose counts nothing else keeps.
  */
-export async function tryStore(settings: StoreSettings, longestSeconds: number): Promise<ConnectionResult> {
+export async function tryStore(
+  settings: StoreSettings,
+  longestSeconds: number,
+  hasJournal: boolean,
+): Promise<ConnectionResult> {
   const name = `store ${addressOf(settings)}`;
   const seen = new Seen();
-  const store = openStore(settings, seen.observer);
+  const followed = hasJournal ? followStore(settings, settings.keyPrefix, UNINTERESTED) : undefined;
+  const store = openStore(settings, seen.observer, followed?.marks);
   try {
     const buckets = settings.kind === 'cluster' ? CLUSTER_KEYS : 1;
     const keys = Array.from({ length: buckets }, (_, index) =>

@@ -3,6 +3,7 @@ import { Cluster, type Redis } from 'ioredis';
 import type { LossListener } from '../journal/journaled-counts.ts';
 import { markKey } from '../keys.ts';
 import type { BucketCharge, Charge, Decision, Settled } from '../store.ts';
+import { type StoreObserver, silentObserver } from '../store-observer.ts';
 import type { Mark } from './charge-arguments.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
 import { WantedBuckets } from './wanted-buckets.ts';
@@ -11,6 +12,10 @@ import { WantedBuckets } from './wanted-buckets.ts';
 const UNKNOWN = '?';
 /** What lua/mark.lua uses where INFO is not allowed. */
 const NOT_ALLOWED = '-';
+/** Such answers are the same in a script. */
+const REFUSED = /^(NOPERM|ERR unknown command)/;
+const ONLY_EMPTY_NOTICED =
+  'INFO shows no master_replid, so only an empty Redis is noticed: counts that the journal could put back after a restart or a failover are missing. Allow the user +info';
 const CLUSTER_SLOTS = 16_384;
 
 /**
@@ -22,6 +27,7 @@ export class Marks {
   readonly wanted: WantedBuckets;
   readonly #found: LossListener;
   #link: RedisConnection | undefined;
+  #observer: StoreObserver = silentObserver;
   /** By the server's name. */
   readonly #ids = new Map<string, string>();
   readonly #keys = new Map<number, string>();
@@ -36,8 +42,9 @@ export class Marks {
   }
 
   /** @param link the connection on which charges are made */
-  attach(link: RedisConnection): void {
+  attach(link: RedisConnection, observer: StoreObserver): void {
     this.#link = link;
+    this.#observer = observer;
   }
 
   /** For charges of a group; undefined if they count by what Redis has. */
@@ -111,13 +118,15 @@ export class Marks {
       const learn = (id: string) => {
         if (asked !== this.#asked) return;
         this.#ids.set(route, id);
+        const risk = id === NOT_ALLOWED ? ONLY_EMPTY_NOTICED : undefined;
+        this.#observer.settingChecked(route, 'replication-id', risk);
         // In a Cluster, a slot that moves to another master takes a wrong mark along.
         if (this.groups.length === 1) this.#found.arrived(id);
       };
       server.info('replication').then(
         (info) => learn(/master_replid:([0-9a-f]+)/.exec(info)?.[1] ?? NOT_ALLOWED),
         ({ message }: Error) => {
-          if (message.startsWith('NOPERM')) learn(NOT_ALLOWED);
+          if (REFUSED.test(message)) learn(NOT_ALLOWED);
         },
       );
     }

@@ -90,7 +90,7 @@ export class RedisStore implements Store {
       connectionLost();
     };
     this.#link = openConnection(settings, observer, { ready, lost });
-    marks?.attach(this.#link);
+    marks?.attach(this.#link, observer);
     const { client, groupOf, tagOf, inOneWrite } = this.#link;
     this.#batcher = new TurnBatcher(
       groupOf,
