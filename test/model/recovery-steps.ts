@@ -131,7 +131,7 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
       };
       if (others.length === 0 || !has('all replicas write before counts are read'))
         step('all have written', 'waited', start);
-      else if (counts.left.slow > 0 && replica.flushed >= counts.asked)
+      else if (counts.left.slow > 0)
         step('wait no longer', 'waited', (next) => {
           next.left.slow -= 1;
           start(next);

@@ -41,10 +41,10 @@ export interface PastTime {
 /** No query of the journal takes longer on a healthy server, except that an export reads a page of owners. */
 const TIMEOUT_MS = 10_000;
 /**
- * How long a transaction with a lock may be silent. A recovery is so for about 4 s, while other replicas write, and for longer only while this
- * one writes much itself. Its next attempt then has less to write.
+ * How long a transaction with a lock may be silent. If its replica is gone without a word, the others wait for it until then. A replica that is
+ * only slow loses its lock, and begins its recovery anew.
  */
-const SILENT_MS = 30_000;
+const SILENT_MS = 3_000;
 /** Owners that an export reads at once. */
 const OWNERS_PER_PAGE = 500;
 

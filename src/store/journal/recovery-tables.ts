@@ -92,13 +92,17 @@ export class RecoveryTables {
     }
   }
 
-  /** Asks every replica that lives to write what it has counted, and waits for them, but no longer than so many ms. */
-  async flushAll(server: string, mostMs: number): Promise<void> {
+  /**
+   * Asks every replica that lives to write what it has counted, and waits for them, but no longer than so many ms.
+   *
+   * @param client with the lock, which is not silent meanwhile
+   */
+  async flushAll(client: pg.PoolClient, server: string, mostMs: number): Promise<void> {
     const { rows } = await this.#pool.query<{ asked: string }>(ASK, [this.#fleet, server]);
     const values = [this.#fleet, rows[0]?.asked];
     const untilMs = performance.now() + mostMs;
     for (;;) {
-      const missing = await this.#pool.query(UNFLUSHED, values);
+      const missing = await client.query(UNFLUSHED, values);
       if (missing.rows.length === 0 || performance.now() > untilMs) break;
       await setTimeout(UNFLUSHED_POLL_MS);
     }

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
+import type pg from 'pg';
+import { withinMs } from '../../domain/awaitable.ts';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import type { Journal } from './journal.ts';
-import type { JournaledCounts, Recovered } from './journaled-counts.ts';
+import type { JournaledCounts, Recovered, Work } from './journaled-counts.ts';
 import { PuttingBack } from './putting-back.ts';
 import type { RecoveryTables } from './recovery-tables.ts';
 import { Standing } from './standing.ts';
@@ -52,7 +54,7 @@ export class Recovery {
   #attendances = 0;
   #running: Promise<void> | undefined;
   #isWanted = false;
-  /** Whether a recovery of this replica waits for writes. If they hang, it goes on after some seconds without them. */
+  /** Whether a recovery of this replica waits for writes. It does not for long. */
   #isFlushing = false;
   #isLost = false;
 
@@ -130,21 +132,31 @@ export class Recovery {
     await this.#tables.alone(async (client) => {
       const { isInDoubt } = this.#standing;
       let found: Recovered | undefined;
-      await this.#counts.recover(randomUUID(), isInDoubt, async (store, server) => {
+      const work: Work = async (store, server) => {
         this.#setLost(true);
-        this.#isFlushing = true;
-        await Promise.all([this.#tables.flushAll(server, FLUSHED_MS), this.#attend()]).finally(() => {
-          this.#isFlushing = false;
-        });
-        this.#waitAnew();
+        if (isInDoubt) this.#standing.restoring();
+        await this.#flushAll(client, server);
         const puttingBack = new PuttingBack(this.#tables, store);
         await puttingBack.all(client);
         found = puttingBack.found;
+      };
+      await this.#counts.recover(randomUUID(), isInDoubt, work).catch((error) => {
+        if (isInDoubt) this.#standing.leftOut();
+        throw error;
       });
       this.#setLost(false);
-      if (isInDoubt) this.#standing.restored();
       if (found !== undefined) this.#observer.recovered(found, (performance.now() - startMs) / 1_000);
     });
+  }
+
+  /** Its own writes are waited for no longer than others', and have everything put back again if they end later. */
+  async #flushAll(client: pg.PoolClient, server: string): Promise<void> {
+    this.#isFlushing = true;
+    const written = withinMs(this.#attend(), FLUSHED_MS);
+    await Promise.all([this.#tables.flushAll(client, server, FLUSHED_MS), written]).finally(() => {
+      this.#isFlushing = false;
+    });
+    this.#waitAnew();
   }
 
   /** Also while a recovery that was wanted before the loss waits for its turn. */

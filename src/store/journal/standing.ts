@@ -75,8 +75,13 @@ export class Standing {
     this.#hadAdded = false;
   }
 
-  /** Everything that was in doubt has been put back. */
-  restored(): void {
+  /** What was in doubt is being put back. What is written too late for that is in doubt again. */
+  restoring(): void {
     this.#isLeftOut = false;
+  }
+
+  /** It was not put back. */
+  leftOut(): void {
+    this.#isLeftOut = true;
   }
 }

@@ -303,7 +303,17 @@ describe.skipIf(postgresUrl === undefined)('a recovery', () => {
     await expect.poll(() => outcomes).toEqual(['recovered', 'lost']);
   });
 
-  test('may be silent for 30 seconds, after which PostgreSQL ends it, also while it sends an answer', async () => {
+  test('is not silent while it waits for the writes of others', async () => {
+    const { url } = await database();
+    const silentMs = 300;
+    const journal = new PostgresJournal(url, 'weir', silentMs);
+    open.push(journal);
+    await journal.recovery.attend('another', 0);
+    await journal.recovery.alone((client) => journal.recovery.flushAll(client, 'a1', 4 * silentMs));
+    expect(await journal.recovery.attend('another', 0)).toMatchObject({ asked: 1, reading: 1 });
+  });
+
+  test('may be silent for three seconds, after which PostgreSQL ends it, also while it sends an answer', async () => {
     const { openJournal } = await database();
     const shown: unknown[] = [];
     await openJournal().recovery.alone(async (client) => {
@@ -312,9 +322,9 @@ describe.skipIf(postgresUrl === undefined)('a recovery', () => {
           (await client.query('select setting from pg_settings where name = $1', [name])).rows[0]?.setting,
         );
     });
-    expect(shown[0]).toBe('30000');
+    expect(shown[0]).toBe('3000');
     // A Unix socket has none.
-    expect(['30000', '0']).toContain(shown[1]);
+    expect(['3000', '0']).toContain(shown[1]);
   });
 });
 

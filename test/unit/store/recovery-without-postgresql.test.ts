@@ -55,7 +55,7 @@ function startLost(isLost = true) {
     turn();
     await recovery.idle();
   };
-  return { recovery, counts, calls, notices, journal, take, reach, end };
+  return { recovery, tables, counts, calls, notices, journal, take, reach, end };
 }
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
@@ -117,6 +117,43 @@ test('a replica does not end its own recovery while that waits for writes', asyn
   void end();
   await vi.advanceTimersByTimeAsync(4 * PATIENCE_MS);
   expect(calls).toEqual([]);
+});
+
+test('a recovery goes on without its own writes if they hang, and is repeated when they have ended', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
+  const { tables, counts, journal, notices, reach } = startLost();
+  const recoveries: boolean[] = [];
+  counts.recover = async (_, isInDoubt, work) => {
+    recoveries.push(isInDoubt);
+    await work({ wanted: async () => [] } as unknown as Recovering, 'a1');
+    return true;
+  };
+  let reads = 0;
+  const written: ((isWritten: boolean) => void)[] = [];
+  const flush = () => new Promise<boolean>((resolve) => written.push(resolve));
+  Object.assign(journal, { added: 1, flush });
+  Object.assign(tables, {
+    alone: (work: () => Promise<void>) => work(),
+    flushAll: async () => {},
+    present: () => {
+      reads += 1;
+      return [];
+    },
+  });
+  await vi.advanceTimersByTimeAsync(0);
+  const asked = { asked: 1, reading: 1, server: 'a1', askedSeconds: 0 };
+  await reach({ ...asked, reading: null });
+  expect(written.length).toBeGreaterThan(0);
+  await vi.advanceTimersByTimeAsync(3_999);
+  expect(reads).toBe(0);
+  await vi.advanceTimersByTimeAsync(1);
+  expect(reads).toBe(1);
+  await vi.waitFor(() => expect(notices).toEqual(['counts are complete']));
+  for (const resolve of written) resolve(true);
+  await vi.waitFor(async () => {
+    await reach(asked);
+    expect(recoveries).toEqual([false, true]);
+  });
 });
 
 test('while PostgreSQL stays away, lost groups are looked for every five seconds', async () => {

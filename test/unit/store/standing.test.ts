@@ -64,8 +64,16 @@ test('a replica that wrote too late for a recovery is in doubt if it had counted
   standing.writing(recovery(FIRST, { asked: 2, reading: 1 }));
   standing.written(recovery(FIRST, { asked: 2, reading: 2 }), 1);
   expect(standing.isInDoubt).toBe(true);
-  standing.restored();
+  standing.restoring();
   expect(standing.isInDoubt).toBe(false);
+  // What this recovery does not wait for has to be put back by the next one.
+  journal.added += 1;
+  standing.writing(recovery(FIRST, { asked: 3, reading: 2 }));
+  standing.written(recovery(FIRST, { asked: 3, reading: 3 }), 2);
+  expect(standing.isInDoubt).toBe(true);
+  standing.restoring();
+  standing.leftOut();
+  expect(standing.isInDoubt).toBe(true);
 });
 
 test('a replica that a recovery left out is not in doubt after one that waited for it', () => {
