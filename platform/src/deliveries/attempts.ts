@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../database/schema.ts';
 import type { DeliverySettings } from '../settings.ts';
@@ -16,11 +17,14 @@ export const KEPT_ATTEMPTS = 50;
 
 /** SQLSTATE of a transaction that another one waited for while it waited for that one. */
 const DEADLOCK = '40P01';
+const MOST_DEADLOCKS = 5;
+/** After a deadlock, the other transaction gets the locks first: at once, this one could take them before it wakes up. */
+const DEADLOCK_PAUSE_MS = 50;
 /** SQLSTATE of values that PostgreSQL refuses. */
 const REFUSED_VALUE = /^2[23]/;
 
 /**
- * Logs attempts as `writeAttempts` does, and repeats it once after a deadlock. If PostgreSQL refuses a value of one, it logs the halves
+ * Logs attempts as `writeAttempts` does, and repeats it after a deadlock. If PostgreSQL refuses a value of one, it logs the halves
  * of the attempts one after the other, so that no answer of an endpoint loses the attempts of others. A single attempt is then logged
  * without its answer.
  */
@@ -42,11 +46,13 @@ export async function logAttempts(
 }
 
 async function writeUnlessDeadlocked(...parameters: Parameters<typeof writeAttempts>): Promise<void> {
-  try {
-    await writeAttempts(...parameters);
-  } catch (error) {
-    if (codeOf(error) !== DEADLOCK) throw error;
-    await writeAttempts(...parameters);
+  for (let deadlocks = 0; ; ) {
+    try {
+      return await writeAttempts(...parameters);
+    } catch (error) {
+      if (codeOf(error) !== DEADLOCK || ++deadlocks === MOST_DEADLOCKS) throw error;
+      await setTimeout(DEADLOCK_PAUSE_MS);
+    }
   }
 }
 
