@@ -421,6 +421,13 @@ describeChart('values that are wrong', () => {
     expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.withoutEffect" .');
   });
 
+  /** Helm prints NOTES.txt only when it installs, so the condition of a note is rendered as an object. */
+  function expectNoted(condition: string, set: string, answer: string): void {
+    const shown = `extraObjects[0]=# {{ include "${condition}" . | default "no" }}`;
+    expect(renderText({ set: [set, shown] })).toContain(`extra-objects.yaml\n# ${answer}\n`);
+    expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain(`include "${condition}" .`);
+  }
+
   it.each([
     ['log.level=info', 'yes'],
     ['upstream.url=http://api', 'no'],
@@ -430,9 +437,7 @@ describeChart('values that are wrong', () => {
     ['extraContainers[0].name=api,extraContainers[0].image=api', 'no'],
     ['decisions.enabled=true,decisions.only=true,decisions.trusted={10.0.0.0/8}', 'no'],
   ])('%s: NOTES.txt says that there is no upstream: %s', (set, lacks) => {
-    const shown = 'extraObjects[0]=# {{ include "weir.lacksUpstream" . | default "no" }}';
-    expect(renderText({ set: [set, shown] })).toContain(`extra-objects.yaml\n# ${lacks}\n`);
-    expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.lacksUpstream" .');
+    expectNoted('weir.lacksUpstream', set, lacks);
   });
 
   it.each([
@@ -445,9 +450,7 @@ describeChart('values that are wrong', () => {
     ['extraContainers[0].name=logs,extraEnv[0].name=WEIR_UPSTREAM_URL,extraEnv[0].value=http://api', 'no'],
     ['log.level=info', 'no'],
   ])('%s: NOTES.txt says that the upstream ends before the gateway: %s', (set, ends) => {
-    const shown = 'extraObjects[0]=# {{ include "weir.upstreamEndsFirst" . | default "no" }}';
-    expect(renderText({ set: [set, shown] })).toContain(`extra-objects.yaml\n# ${ends}\n`);
-    expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('"weir.upstreamEndsFirst" .');
+    expectNoted('weir.upstreamEndsFirst', set, ends);
   });
 
   it.each([

@@ -105,10 +105,9 @@ function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolea
   return value;
 }
 
-/** By their index, and then those without one as they came, whose keys fall below zero. */
+/** In the order of their indexes. Items without an index have keys below zero, and follow as they came. */
 function itemsOf(members: RawMembers['members']): RawValue[] {
-  const placeOf = (key: string | number) =>
-    Number(key) < 0 ? Number.MAX_SAFE_INTEGER - Number(key) : Number(key);
+  const placeOf = (key: string | number) => (Number(key) < 0 ? Number.MAX_SAFE_INTEGER : Number(key));
   return [...members].sort(([one], [other]) => placeOf(one) - placeOf(other)).map(([, item]) => item);
 }
 

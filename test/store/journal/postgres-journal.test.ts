@@ -458,7 +458,7 @@ describe('pending sums', () => {
     expect(sums.size).toBe(0);
   });
 
-  test('join those of a day when there are too many quarters of an hour, and drop what does not fit then', () => {
+  test('join the quarters of a day when there are too many, and drop what still does not fit', () => {
     const sums = new PendingSums(10);
     const add = (owner: string, minute: number) =>
       sums.add(bucketOf(owner), 'listPayees', minute, 'admitted', 1);

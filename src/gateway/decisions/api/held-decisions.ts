@@ -52,8 +52,8 @@ export function heldDecision(request: AskedRequest, id: string): HeldDecision | 
 }
 
 /**
- * Of a charge that only shadow limits without room were compared with. The key of a bucket says in which Cluster slot a settlement is marked.
- * Nobody takes slots under this one, so that none are freed.
+ * For a charge that only full shadow limits were compared with. The key of its one bucket says in which Cluster slot a settlement is marked.
+ * No request takes slots under this key, so the settlement frees none.
  */
 function settlingNothing(asked: Charge): Charge {
   const key = settledKey(asked.buckets[0]?.key ?? '', 'nothing');
