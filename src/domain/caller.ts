@@ -12,9 +12,7 @@ export interface Account {
 }
 
 /** Who sent the request, proven by its token. */
-export type Principal = AccountPrincipal | OrganizationService;
-
-interface Claimant {
+export type Principal = {
   readonly id: string;
   /** The plan that the token names: of its own Account, or of every Account of its Organization. */
   readonly plan?: string;
@@ -22,36 +20,32 @@ interface Claimant {
   readonly periodStartsOn?: number;
   /** The Accounts in the token's claims, for a directory of claims. */
   readonly claimedAccounts?: ReadonlyMap<string, Account>;
-  /** Where its key belongs to another Account. */
-  readonly home?: Home;
-}
-
-/** What a principal has of its own, whatever Account its key belongs to. */
-interface Home {
-  /** Undefined for a service of an Organization. */
-  readonly account: string | undefined;
-  /** What the key says is of the key's Account. */
-  readonly plan?: undefined;
-  readonly periodStartsOn?: undefined;
-  /** Whether it stands for what a log does not say. It decides nothing but months, because the principal may belong to an Organization. */
-  readonly isGuess?: true;
-}
-
-/** A Person, or a ServiceAccount owned by an Account. */
-interface AccountPrincipal extends Claimant {
-  readonly type: 'Person' | 'ServiceAccount';
-  /** The Principal Account: charged when no target Account is named. */
-  readonly account: string;
-  /** Further Accounts that this principal may name in `X-Service-Account`. */
-  readonly actsFor: ReadonlySet<string>;
-}
-
-/** A ServiceAccount owned by an Organization: it has no Account of its own and must name one. */
-interface OrganizationService extends Claimant {
-  readonly type: 'ServiceAccount';
-  readonly account?: undefined;
-  readonly organization: string;
-}
+  /** What it has of its own, where its key belongs to another Account. */
+  readonly home?: {
+    /** Undefined for a service of an Organization. */
+    readonly account: string | undefined;
+    /** What the key says is of the key's Account. */
+    readonly plan?: undefined;
+    readonly periodStartsOn?: undefined;
+    /** Whether it stands for what a log does not say. It decides nothing but months, because the principal may belong to an Organization. */
+    readonly isGuess?: true;
+  };
+} & (
+  | {
+      /** A Person, or a ServiceAccount owned by an Account. */
+      readonly type: 'Person' | 'ServiceAccount';
+      /** The Principal Account: charged when no target Account is named. */
+      readonly account: string;
+      /** Further Accounts that this principal may name in `X-Service-Account`. */
+      readonly actsFor: ReadonlySet<string>;
+    }
+  | {
+      /** A ServiceAccount owned by an Organization: it has no Account of its own and must name one. */
+      readonly type: 'ServiceAccount';
+      readonly account?: undefined;
+      readonly organization: string;
+    }
+);
 
 /** A principal, and the target Account that it is authorised to act for. */
 export interface Caller {

@@ -22,31 +22,25 @@ type ProblemCode = keyof typeof PROBLEMS;
 
 export const PROBLEM_CODES = Object.keys(PROBLEMS) as readonly ProblemCode[];
 
-type Extensions = Readonly<Record<string, string | number | readonly string[]>>;
-
-interface RefusalParts {
-  readonly extensions?: Extensions;
-  readonly errors?: readonly FieldError[];
-  readonly headers?: Readonly<Record<string, string>>;
-  /** A more specific status than the code's own, such as 431 for a BadRequest. */
-  readonly status?: number;
-  /** Whether the connection has to close, because the end of this request cannot be determined. */
-  readonly closes?: boolean;
-}
-
 /** A response that ends the request. A stage returns it instead of its value; test with `instanceof`. */
 export class Refusal {
   readonly code: ProblemCode;
   readonly detail: string;
-  readonly extensions: Extensions;
+  readonly extensions: Readonly<Record<string, string | number | readonly string[]>>;
   readonly errors: readonly FieldError[] | undefined;
   /** Further response headers, such as `Retry-After` or `WWW-Authenticate`. */
   readonly headers: Readonly<Record<string, string>> | undefined;
+  /** The code's own, or a more specific one, such as 431 for a BadRequest. */
   readonly status: number;
+  /** Whether the connection has to close, because the end of this request cannot be determined. */
   readonly closes: boolean;
-  #frame: ProblemFrame | undefined;
+  #frame: ReturnType<typeof frameOf> | undefined;
 
-  constructor(code: ProblemCode, detail: string, parts: RefusalParts = {}) {
+  constructor(
+    code: ProblemCode,
+    detail: string,
+    parts: Partial<Pick<Refusal, 'extensions' | 'errors' | 'headers' | 'status' | 'closes'>> = {},
+  ) {
     this.code = code;
     this.detail = detail;
     this.extensions = parts.extensions ?? {};
@@ -57,7 +51,7 @@ export class Refusal {
   }
 
   /** Its problem body without the request id. It is kept, because most refusals are repeated. */
-  frame(baseUrl: string): ProblemFrame {
+  frame(baseUrl: string) {
     if (this.#frame?.baseUrl !== baseUrl) this.#frame = frameOf(this, baseUrl);
     return this.#frame;
   }
@@ -65,15 +59,6 @@ export class Refusal {
 
 /** For a request that the store could not count, with `store.onStoreFailure: reject`. */
 export const UNCOUNTED = new Refusal('ServiceUnavailable', 'The rate limit cannot be checked at the moment.');
-
-/** A problem body without its request id, in two pieces. */
-interface ProblemFrame {
-  readonly baseUrl: string;
-  readonly before: string;
-  readonly after: string;
-  /** Length of both pieces in bytes of UTF-8. */
-  readonly bytes: number;
-}
 
 /**
  * The problem body, as JSON text: exactly the members of contract section 7, `errors` on validation errors only.
@@ -91,7 +76,8 @@ export function problemValue(refusal: Refusal, requestId: string, baseUrl: strin
   return JSON.parse(problemBody(refusal, requestId, baseUrl).text);
 }
 
-function frameOf(refusal: Refusal, baseUrl: string): ProblemFrame {
+/** A problem body without its request id, in two pieces, and the length of both in bytes of UTF-8. */
+function frameOf(refusal: Refusal, baseUrl: string) {
   const { code, detail, errors, extensions, status } = refusal;
   const known = PROBLEMS[code];
   const title = status === known.status ? known.title : STATUS_CODES[status];

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { AddressRanges } from './address-ranges.ts';
-import { type FactKind, Facts } from './facts.ts';
+import { type Fact, type FactKind, Facts } from './facts.ts';
 import { id } from './message-bounds.ts';
-import { OPERATOR_MEMBERS, type OperatorFact, operatorKind } from './operator-facts.ts';
+import { type ChangeReason, OPERATOR_MEMBERS, operatorKind } from './operator-facts.ts';
 import type { SharedClock } from './shared-clock.ts';
 
 /** Who can be blocked. */
@@ -14,7 +14,7 @@ export type BlockScope = (typeof BLOCK_SCOPES)[number];
 export const BLOCKED = 'blocked';
 
 /** Everything that somebody sends is refused until the block expires; or its removal. */
-export interface Block extends OperatorFact {
+export interface Block extends Fact, ChangeReason {
   readonly scope: BlockScope;
   /** For an address, its network; or a range of addresses such as `10.0.0.0/8`. */
   readonly id: string;

@@ -1,11 +1,11 @@
 import { Type } from 'typebox';
 import { MAX_PERIOD_LIMIT } from '../domain/limits/rows.ts';
-import { type FactKind, Facts } from './facts.ts';
+import { type Fact, type FactKind, Facts } from './facts.ts';
 import { id } from './message-bounds.ts';
-import { OPERATOR_MEMBERS, type OperatorFact, operatorKind } from './operator-facts.ts';
+import { type ChangeReason, OPERATOR_MEMBERS, operatorKind } from './operator-facts.ts';
 
 /** A limit that was set while the gateways run, or its removal. It takes precedence over the files until it expires. */
-export interface LiveLimit extends OperatorFact {
+export interface LiveLimit extends Fact, ChangeReason {
   /** The name of its row. It has no effect while the limits have no such row. */
   readonly bucket: string;
   /** The Account, Organization, address or principal. */

@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from 'typebox';
-import type { Fact, FactKind } from './facts.ts';
+import type { FactKind } from './facts.ts';
 import { hostName, isMade, matching, parsed, reasonText, timeMs } from './message-bounds.ts';
 
 /** Who changes something, and why. */
@@ -7,9 +7,6 @@ export interface ChangeReason {
   readonly why: string;
   readonly by: string;
 }
-
-/** What an operator sets at all replicas, or its removal. */
-export interface OperatorFact extends Fact, ChangeReason {}
 
 /** Files remain the source of truth: what is needed for longer belongs in one. */
 export const LONGEST_MS = 7 * 86_400_000;

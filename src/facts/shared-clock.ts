@@ -1,13 +1,5 @@
 import type { ClockReading } from '../store/shared-store.ts';
 
-interface Estimate {
-  /** Unix time by the clock of Redis when `performance.now()` was 0. */
-  readonly originMs: number;
-  /** It is wrong by at most this. */
-  readonly errorMs: number;
-  readonly takenMs: number;
-}
-
 /** A clock of a computer is wrong by less than this share of the time that passes. */
 const DRIFT = 0.0005;
 
@@ -25,7 +17,8 @@ const TOLERATED_MS = 1_000;
 export class SharedClock {
   readonly #ownMs: () => number;
   readonly #monotonicMs: () => number;
-  #estimate: Estimate | undefined;
+  /** `originMs`: Unix time by the clock of Redis when `performance.now()` was 0. It is wrong by at most `errorMs`. */
+  #estimate: { readonly originMs: number; readonly errorMs: number; readonly takenMs: number } | undefined;
   #wasOwnWrong = false;
   /** Called when this clock is set back by more than a second: what had ended by it may be in force again. */
   onSetBack: () => void = () => {};

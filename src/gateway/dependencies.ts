@@ -7,9 +7,9 @@ import type { PortTls } from '../http/server/tls.ts';
 import type { GatewayObserver } from '../observe/gateway-observer.ts';
 import type { AccessLog } from '../observe/log/access-log.ts';
 import type { HttpMetrics } from '../observe/metrics/http-metrics.ts';
+import type { Spans } from '../observe/otel/spans.ts';
 import type { DecisionDependencies } from '../stages/decide.ts';
 import type { PathProfile } from '../stages/path/folded-path.ts';
-import type { Tracing } from '../stages/request-context.ts';
 import type { UpstreamSettings } from './upstream/upstreams.ts';
 
 /** What a gateway depends on. */
@@ -28,7 +28,7 @@ export interface GatewayDependencies extends DecisionDependencies {
   /** Writes a line for each request; undefined to write none. */
   readonly accessLog: AccessLog | undefined;
   /** Records spans; undefined to record none. */
-  readonly tracing: Tracing | undefined;
+  readonly tracing: Spans | undefined;
   /** Records OpenTelemetry's HTTP metrics; undefined to record none. */
   readonly httpMetrics?: HttpMetrics | undefined;
   /** Whether connections are to end with their next response. */

@@ -9,8 +9,6 @@ import { valuesUnderAnySpelling } from './message/headers.ts';
 /** What may read a request from its connection: the edge reads the plain ones. */
 export const READERS = ['edge', 'node'] as const;
 
-export type RequestReader = (typeof READERS)[number];
-
 /** The rest of a request's body is read to its end up to this size, so that the connection can be reused. */
 const SMALL_BODY_BYTES = 65_536;
 
@@ -64,7 +62,7 @@ export abstract class Exchange {
     return hasBody(this.head);
   }
 
-  abstract readonly reader: RequestReader;
+  abstract readonly reader: (typeof READERS)[number];
   /** Why the rest of the request will not arrive; undefined if it is complete or still arriving. */
   abstract readonly brokenBy: Refusal | undefined;
   /** Whether the whole request has arrived. */

@@ -1,6 +1,6 @@
 import type { Payer } from '../domain/caller.ts';
 import type { Traffic } from '../domain/operation.ts';
-import type { ReceiptEvent } from '../domain/settlement/settlement.ts';
+import type { RECEIPT_EVENTS } from '../domain/settlement/settlement.ts';
 import type { Operation, RequestContext } from '../stages/request-context.ts';
 
 /** Counts tunnels. */
@@ -45,7 +45,7 @@ export interface GatewayObserver extends TunnelObserver {
   /** Shows the queues of the upstreams, which are read at each scrape. */
   showUpstreams(upstreams: readonly UpstreamQueue[]): void;
   /** What became of the receipt of a held decision. */
-  receipt(event: ReceiptEvent): void;
+  receipt(event: (typeof RECEIPT_EVENTS)[number]): void;
   /** A decision that a program held has cost so many points. They are counted here, and not when it was made. */
   heldEnded(payer: Payer, operation: Operation, points: number): void;
   /** An authenticated caller asked for an operation that no document lists. */

@@ -1,7 +1,7 @@
 import { type Awaitable, andThen } from '../domain/awaitable.ts';
 import type { Caller, Principal } from '../domain/caller.ts';
 import { ownCopy } from '../domain/field-name.ts';
-import type { Chargeable } from '../domain/limits/rows.ts';
+import type { Chargeable } from '../domain/limits/selection.ts';
 import { Refusal } from '../domain/problems.ts';
 import type { Directory, FoundAccount } from '../identity/identity-source.ts';
 import { isOwn } from './buckets/plans.ts';

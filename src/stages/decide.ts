@@ -17,10 +17,11 @@ import type { Charged, RequestContext, RequestSource } from './request-context.t
  * One step of a request. It reads what earlier stages wrote to the request, and adds its own results. What it returns ends the
  * request, such as a refusal; after undefined, the next stage follows.
  */
-export type Stage<Source extends RequestSource, Shared, End = Refusal> = (
-  request: RequestContext<Source>,
-  shared: Shared,
-) => Awaitable<End | undefined>;
+export type Stage<
+  Source extends RequestSource = RequestSource,
+  Shared = DecisionDependencies,
+  End = Refusal,
+> = (request: RequestContext<Source>, shared: Shared) => Awaitable<End | undefined>;
 
 /** Runs stages in order, and returns what ended the request. Synchronous if every stage is, which avoids a promise per request. */
 export function runStages<Source extends RequestSource, Shared, End>(
@@ -37,19 +38,17 @@ export function runStages<Source extends RequestSource, Shared, End>(
   return undefined;
 }
 
-/** The stages behind one that ended later. */
-interface Rest<Source extends RequestSource, Shared, End> {
-  readonly stages: readonly Stage<Source, Shared, End>[];
-  readonly request: RequestContext<Source>;
-  readonly shared: Shared;
-  readonly next: number;
-}
-
+/** Runs the stages behind one that ended later. */
 function runRest<Source extends RequestSource, Shared, End>(
   end: End | undefined,
-  { stages, request, shared, next }: Rest<Source, Shared, End>,
+  rest: {
+    readonly stages: readonly Stage<Source, Shared, End>[];
+    readonly request: RequestContext<Source>;
+    readonly shared: Shared;
+    readonly next: number;
+  },
 ): Awaitable<End | undefined> {
-  return end ?? runStages(stages, request, shared, next);
+  return end ?? runStages(rest.stages, rest.request, rest.shared, rest.next);
 }
 
 /** What these stages depend on. Operations, identities and limits can be replaced while the gateway runs. */
@@ -62,19 +61,17 @@ export interface DecisionDependencies extends Verifiers {
   readonly onStoreFailure: 'serve' | 'reject' | 'share';
 }
 
-type DecisionStage = Stage<RequestSource, DecisionDependencies>;
-
 /** The stages that find out who calls, and for which Account. The request has its operation. */
-export const CALLER_STAGES: readonly DecisionStage[] = [identifyCaller, authoriseCaller, refuseBlockedCaller];
+export const CALLER_STAGES: readonly Stage[] = [identifyCaller, authoriseCaller, refuseBlockedCaller];
 
 /** The stages that find out what is asked for, and who asks. The request has its target, and its address is not blocked. */
-export const UNBLOCKED_STAGES: readonly DecisionStage[] = [matchOperation, ...CALLER_STAGES.map(unlessFree)];
+export const UNBLOCKED_STAGES: readonly Stage[] = [matchOperation, ...CALLER_STAGES.map(unlessFree)];
 
 /** As `UNBLOCKED_STAGES`, for a request whose address may be blocked. */
-export const MATCH_STAGES: readonly DecisionStage[] = [matchUnlessBlocked, ...CALLER_STAGES.map(unlessFree)];
+export const MATCH_STAGES: readonly Stage[] = [matchUnlessBlocked, ...CALLER_STAGES.map(unlessFree)];
 
 /** The stages that spend the points. They follow `MATCH_STAGES` or `UNBLOCKED_STAGES`. */
-export const CHARGE_STAGES: readonly DecisionStage[] = [unlessFree(chargePoints), refuseUncounted];
+export const CHARGE_STAGES: readonly Stage[] = [unlessFree(chargePoints), refuseUncounted];
 
 export function matchOperation(request: RequestContext, { operations }: DecisionDependencies) {
   const { path, folded } = request.canonicalTarget;
@@ -111,7 +108,7 @@ export function isFree({ operation }: RequestContext): boolean {
   return operation === undefined || operation.cost === 0;
 }
 
-function unlessFree(stage: DecisionStage): DecisionStage {
+function unlessFree(stage: Stage): Stage {
   return (request, shared) => (isFree(request) ? undefined : stage(request, shared));
 }
 

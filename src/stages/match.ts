@@ -9,7 +9,7 @@ import {
   KINDS_BY_METHOD,
   type ListedOperation,
 } from '../operations/listed-operation.ts';
-import type { LetterCase, TrailingSlash } from './path/folded-path.ts';
+import type { PathProfile } from './path/folded-path.ts';
 import { foldedPath } from './path/folded-path.ts';
 import { type Route, RouteIndex, STRICTNESS } from './path/route-index.ts';
 import type { Operation } from './request-context.ts';
@@ -66,8 +66,8 @@ function costOfUnlisted(policy: Exclude<UnlistedPolicy, 'reject'>) {
 /** The operations, indexed by method and canonical path. They can be replaced while the gateway runs. */
 export class OperationTable {
   readonly #unlisted: Readonly<Record<OperationKind, Operation>> | undefined;
-  readonly #letterCase: LetterCase;
-  readonly #trailingSlash: TrailingSlash;
+  readonly #letterCase: PathProfile['case'];
+  readonly #trailingSlash: PathProfile['trailingSlash'];
   #index: RouteIndex;
   #combined = new CombinedOperations();
   #byId: ReadonlyMap<string, ListedOperation>;
@@ -79,8 +79,8 @@ export class OperationTable {
   constructor(
     operations: readonly ListedOperation[],
     unlisted: UnlistedPolicy,
-    letterCase: LetterCase = 'insensitive',
-    trailingSlash: TrailingSlash = 'same',
+    letterCase: PathProfile['case'] = 'insensitive',
+    trailingSlash: PathProfile['trailingSlash'] = 'same',
   ) {
     this.#unlisted = unlisted === 'reject' ? undefined : unlistedOperations(unlisted);
     this.#letterCase = letterCase;

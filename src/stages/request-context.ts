@@ -1,16 +1,15 @@
 /** A request on its way through the stages, and the types that they share. */
 import type { Awaitable } from '../domain/awaitable.ts';
 import type { Caller, PublicClient } from '../domain/caller.ts';
-import type { Chargeable } from '../domain/limits/rows.ts';
+import type { Chargeable } from '../domain/limits/selection.ts';
 import type { Access } from '../domain/operation.ts';
 import type { Refusal } from '../domain/problems.ts';
 import type { Priced, Reading, UnsettledReason } from '../domain/settlement/settlement.ts';
 import type { LastDigest } from '../domain/token-digest.ts';
 import type { RevokedToken } from '../facts/revocations.ts';
-import type { RequestReader } from '../http/exchange.ts';
+import type { Exchange } from '../http/exchange.ts';
 import type { CorsAnswer } from '../http/message/fields/cors.ts';
-import { type ClientOrigin, clientNetwork, type Peer } from '../http/message/fields/forwarded.ts';
-import type { RequestHead } from '../http/message/head/field-section.ts';
+import { clientNetwork, type Peer } from '../http/message/fields/forwarded.ts';
 import type { TokenFault } from '../identity/identity-source.ts';
 import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
@@ -64,16 +63,6 @@ interface Reported {
   readonly filling?: readonly Filling[] | undefined;
 }
 
-/** A charge that was spent. */
-export interface Admitted extends Reported {
-  readonly outcome: 'admitted';
-  readonly rateLimit: string;
-  /** Buckets that are nearly empty. */
-  readonly nearLimit: readonly NearLimit[] | undefined;
-  /** Buckets whose shadow limit would have refused this request. */
-  readonly shadowDenied: readonly string[] | undefined;
-}
-
 /** A charge that was not made. It names the limit that needs the longest wait. */
 export interface Denied extends Reported, NamedLimit {
   readonly outcome: 'denied';
@@ -92,7 +81,14 @@ export interface Denied extends Reported, NamedLimit {
 
 /** The result of a charge, and the response headers that report it. */
 export type Charged =
-  | Admitted
+  | (Reported & {
+      readonly outcome: 'admitted';
+      readonly rateLimit: string;
+      /** Buckets that are nearly empty. */
+      readonly nearLimit: readonly NearLimit[] | undefined;
+      /** Buckets whose shadow limit would have refused this request. */
+      readonly shadowDenied: readonly string[] | undefined;
+    })
   | Denied
   | (Reported & { readonly outcome: 'uncounted'; readonly reason: UncountedReason });
 
@@ -106,8 +102,6 @@ export interface CostReader {
 
 /** The ways in which a proxy, or a program, can ask whether a request may pass. */
 export const PROTOCOLS = ['ext-authz', 'forward-auth', 'auth-request', 'decide'] as const;
-
-export type DecisionProtocol = (typeof PROTOCOLS)[number];
 
 /** What asks whether a request may pass: the exchange of a client or of a proxy, a program's question, or a command. */
 export interface RequestSource {
@@ -155,9 +149,9 @@ export class RequestContext<Source extends RequestSource = RequestSource> {
   /** Where and when it was forwarded; undefined unless HTTP metrics are recorded. */
   forwarded: { readonly origin: string; readonly atMs: number } | undefined = undefined;
   /** What read the request from its connection; undefined for a question within another request. */
-  reader: RequestReader | undefined = undefined;
+  reader: Exchange['reader'] | undefined = undefined;
   /** How a proxy asked for this decision; undefined for a request that the gateway forwards itself. */
-  protocol: DecisionProtocol | undefined = undefined;
+  protocol: (typeof PROTOCOLS)[number] | undefined = undefined;
   /** What the response says about pages of other origins; undefined if that is left to the upstream. */
   cors: CorsAnswer | undefined = undefined;
   /** Whether the end of the request is seen. Otherwise limits on concurrent requests do not apply. */
@@ -244,16 +238,6 @@ export function costAtAdmission({ reserved, operation }: RequestContext): number
 /** The points that an admitted request has cost; 0 for a decision that a program holds, because its cost is counted when the hold has ended. */
 export function spentBy(request: RequestContext): number {
   return request.source.heldMs === undefined ? (request.settledCost ?? costAtAdmission(request)) : 0;
-}
-
-/** Records the spans of requests. */
-export interface Tracing {
-  /**
-   * Starts the span of a request, as a child of the span that its `traceparent` names.
-   *
-   * @param origin what the client requested; undefined if it is not known
-   */
-  begin(head: RequestHead, method: string, startedMs: number, origin: ClientOrigin | undefined): RequestSpans;
 }
 
 /** The spans of one request. */

@@ -1,4 +1,4 @@
-import { calendarOf, LAST_DAY, type PeriodUnit } from '../../domain/limits/calendar.ts';
+import { calendarOf, LAST_DAY, type PeriodRule } from '../../domain/limits/calendar.ts';
 import { DAY_MS, isTimeZone, TimeZone } from '../../domain/limits/time-zone.ts';
 
 /** A past period as it is asked for. */
@@ -30,7 +30,7 @@ export function pastOf({ period, timeZone = 'UTC', startsOn = '1' }: PastQuery) 
 const PERIOD = /^([1-9]\d{3})(?:-(\d\d)(?:-(\d\d))?)?$/;
 
 /** The kind of a period, and its first day in days since 1970; undefined if there is no such period. */
-function parse(period: string): { readonly unit: PeriodUnit; readonly day: number } | undefined {
+function parse(period: string): { readonly unit: PeriodRule['unit']; readonly day: number } | undefined {
   const [, year, month, day] = PERIOD.exec(period) ?? [];
   if (year === undefined) return undefined;
   const date = new Date(`${year}-${month ?? '01'}-${day ?? '01'}T00:00:00Z`);

@@ -1,14 +1,12 @@
 import type { Limits, RowLimits } from '../../domain/limits/limits.ts';
 import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.ts';
 import { OVERRIDE_SECTIONS } from '../../domain/limits/scopes.ts';
-import type { Selectable } from '../../domain/limits/selection.ts';
-import type { Access } from '../../domain/operation.ts';
+import type { Chargeable } from '../../domain/limits/selection.ts';
 import type { Priced } from '../../domain/settlement/settlement.ts';
 import { type Advice, formatPath, formatPlace, type Origin, type Place, type Problem } from '../problem.ts';
 
 /** The parts of an operation that the cost check reads. */
-export interface CostedOperation extends Selectable, Priced {
-  readonly access: Access;
+export interface CostedOperation extends Chargeable, Priced {
   /** Where the cost is set; undefined if it is not set in any file. */
   readonly costWrittenAt?: Place | undefined;
   readonly mostWrittenAt?: Place | undefined;

@@ -4,8 +4,6 @@ import { DAY_MS, TimeZone } from './time-zone.ts';
 
 export const PERIOD_UNITS = ['hour', 'day', 'week', 'month', 'year'] as const;
 
-export type PeriodUnit = (typeof PERIOD_UNITS)[number];
-
 /** The first is the one on which weeks begin where nothing else is said. */
 export const WEEKDAYS = [
   'monday',
@@ -22,7 +20,7 @@ export const LAST_DAY = 31;
 
 /** Which periods. Plain data, which can be sent to a thread. */
 export interface PeriodRule {
-  readonly unit: PeriodUnit;
+  readonly unit: (typeof PERIOD_UNITS)[number];
   /** A name of IANA's that the runtime knows. */
   readonly timeZone: string;
   /** A month begins on this day from 1 to 31, or on its last day if it has fewer. A week begins on this weekday: Monday is 1. */
@@ -30,7 +28,7 @@ export interface PeriodRule {
 }
 
 /** How long a period of each unit lasts at most, unless clocks are set. */
-export const PERIOD_SECONDS: Readonly<Record<PeriodUnit, number>> = {
+export const PERIOD_SECONDS: Readonly<Record<PeriodRule['unit'], number>> = {
   hour: 3_600,
   day: 86_400,
   week: 604_800,

@@ -113,20 +113,14 @@ function matches(parts: readonly string[], value: string): boolean {
   return true;
 }
 
-/** The rules of one domain. */
-export interface DescriptorDomain {
-  readonly name: string;
-  readonly rules: DescriptorLevel;
-}
-
 /** The rules of all files, by domain. */
-export type DescriptorRules = ReadonlyMap<string, DescriptorDomain>;
+export type DescriptorRules = ReadonlyMap<string, DescriptorLevel>;
 
 /**
  * The rule at the depth of the descriptor, and the id of what is counted: the keys and values of the descriptor. No two descriptors
  * share an id. Undefined if no rule matches.
  */
-export function findRule({ rules }: DescriptorDomain, entries: readonly Entry[]) {
+export function findRule(rules: DescriptorLevel, entries: readonly Entry[]) {
   let level = rules;
   let rule: DescriptorRule | undefined;
   let id = '';

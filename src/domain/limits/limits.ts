@@ -126,15 +126,17 @@ export function startOfMonths(
   limits: OverrideMaps,
   section: OverrideSection,
   id: string,
-  { organization, account, periodStartsOn }: MonthsOf,
+  { organization, account, periodStartsOn }: LimitOwner,
 ): number | undefined {
   const own = limits[section].get(id)?.periodStartsOn;
   if (own !== undefined || section === 'organizations') return own ?? periodStartsOn;
   return startIn(limits.accounts, account) ?? startIn(limits.organizations, organization) ?? periodStartsOn;
 }
 
-/** Whose months are asked for. */
-export interface MonthsOf {
+/** An owner of limits: what decides its plan, and on which day its months begin. */
+export interface LimitOwner {
+  /** The plan that the token or the directory names. Of an Organization: the plan of an Account that is charged. */
+  readonly plan?: string | undefined;
   /** The Organization of an Account, or the one that a principal is counted in. */
   readonly organization?: string | undefined;
   /** The Account of a principal. */

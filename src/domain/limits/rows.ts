@@ -1,7 +1,7 @@
 import type { Access, OperationKind } from '../operation.ts';
 import { type PeriodRule, shownRule } from './calendar.ts';
 import { type ScopeName, scopeNamed } from './scopes.ts';
-import { type Selectable, type Selection, selects } from './selection.ts';
+import { type Chargeable, type Selection, selects } from './selection.ts';
 
 /** The longest window of a limit: a month. */
 export const LONGEST_WINDOW_SECONDS = 31 * 86_400;
@@ -51,15 +51,15 @@ export interface ContractRow extends Omit<LimitRow, 'windowSeconds'> {
   readonly mayBeNone: boolean;
 }
 
-type ContractScope = 'account' | 'person' | 'address' | 'organization';
-
 /** Contract section 8.1. Nobody answers for an address, so it has a fifth of an Account's. */
-const FALLBACKS: Readonly<Record<ContractScope, Readonly<Record<OperationKind, number>>>> = {
+const FALLBACKS = {
   account: { read: 500, write: 250 },
   person: { read: 500, write: 250 },
   address: { read: 100, write: 50 },
   organization: { read: 2000, write: 1000 },
-};
+} as const satisfies Readonly<Record<string, Readonly<Record<OperationKind, number>>>>;
+
+const SCOPES_OF_CONTRACT = Object.keys(FALLBACKS) as (keyof typeof FALLBACKS)[];
 
 /** Whether the contract has buckets of this scope. Requests are summed for the owners of these alone. */
 export function isContractScope(scope: ScopeName): boolean {
@@ -67,19 +67,18 @@ export function isContractScope(scope: ScopeName): boolean {
 }
 
 /** The buckets of the contract: scope by scope, reads before writes. */
-export const CONTRACT_ROWS: readonly ContractRow[] = (Object.keys(FALLBACKS) as ContractScope[]).flatMap(
-  (scope) =>
-    KINDS.map((kind) => ({
-      name: `${scope}-${kind}`,
-      headerName: `${scope === 'person' ? 'account' : scope}-${kind}`,
-      scope,
-      kind,
-      counts: 'points' as const,
-      selection: { kind },
-      isContract: true,
-      fallback: FALLBACKS[scope][kind],
-      mayBeNone: scope === 'organization',
-    })),
+export const CONTRACT_ROWS: readonly ContractRow[] = SCOPES_OF_CONTRACT.flatMap((scope) =>
+  KINDS.map((kind) => ({
+    name: `${scope}-${kind}`,
+    headerName: `${scope === 'person' ? 'account' : scope}-${kind}`,
+    scope,
+    kind,
+    counts: 'points' as const,
+    selection: { kind },
+    isContract: true,
+    fallback: FALLBACKS[scope][kind],
+    mayBeNone: scope === 'organization',
+  })),
 );
 
 /** The contract's buckets with the window of a limits file. */
@@ -90,7 +89,7 @@ export function contractRows(windowSeconds: number): readonly LimitRow[] {
 }
 
 const scopesWith = (access: Access): readonly ScopeName[] =>
-  (Object.keys(FALLBACKS) as ContractScope[]).filter((name) => scopeNamed(name).access.includes(access));
+  SCOPES_OF_CONTRACT.filter((name) => scopeNamed(name).access.includes(access));
 
 /** The scopes that requests of each access are charged to by the contract. */
 export const CONTRACT_SCOPES = {
@@ -134,13 +133,6 @@ export function isRecorded({ counts, durable, period, windowSeconds }: LimitRow)
 /** The limits on requests in flight. Only the program that forwards the requests can count them. */
 export function concurrentRows(rows: readonly LimitRow[]): readonly LimitRow[] {
   return rows.filter(({ counts }) => counts === 'concurrent');
-}
-
-/** An operation, or several that a request may run, as rows see it. */
-export interface Chargeable extends Selectable {
-  readonly access: Access;
-  /** Whether only a Person may send the request, which may run an operation of any caller as well. It is charged for both. */
-  readonly isForBoth?: boolean;
 }
 
 function isInScope({ scope }: LimitRow, { access, isForBoth }: Chargeable): boolean {

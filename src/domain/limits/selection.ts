@@ -1,4 +1,4 @@
-import type { OperationKind } from '../operation.ts';
+import type { Access, OperationKind } from '../operation.ts';
 
 /** The operations that a limit counts. What is given must all apply; a list applies if one of its entries does. */
 export interface Selection {
@@ -9,28 +9,33 @@ export interface Selection {
   readonly tags?: readonly string[];
 }
 
-/** What a selection looks at. A request without a listed operation has neither a path nor tags. */
-export interface Selectable {
+/**
+ * An operation, or several that a request may run, as limits see it. A request without a listed operation has neither a path nor tags.
+ */
+export interface Chargeable {
   /** `operationId`, or `METHOD path` where the document names none. */
   readonly id: string;
   readonly kind: OperationKind;
+  readonly access: Access;
+  /** Whether only a Person may send the request, which may run an operation of any caller as well. It is charged for both. */
+  readonly isForBoth?: boolean;
   /** Upper case. */
   readonly method?: string;
   /** As it is declared: `/v3/payees/{payeeId}`. */
   readonly path?: string;
   readonly tags?: readonly string[];
   /** Other operations that the request may run. Their limits count it as well. */
-  readonly also?: readonly Selectable[];
+  readonly also?: readonly Chargeable[];
 }
 
 /** Whether a limit counts requests for an operation, or for one that they may run as well. */
-export function selects(selection: Selection, operation: Selectable): boolean {
+export function selects(selection: Selection, operation: Chargeable): boolean {
   return (
     selectsOne(selection, operation) || operation.also?.some((one) => selectsOne(selection, one)) === true
   );
 }
 
-function selectsOne(selection: Selection, operation: Selectable): boolean {
+function selectsOne(selection: Selection, operation: Chargeable): boolean {
   const { kind, operations, tags } = selection;
   if (kind !== undefined && kind !== operation.kind) return false;
   if (operations !== undefined && !operations.some((one) => isNamed(one, operation))) return false;
@@ -40,7 +45,7 @@ function selectsOne(selection: Selection, operation: Selectable): boolean {
 const METHOD_AND_PATH = /^([A-Z]+|\*) (\/.*)$/;
 
 /** Whether an entry of `operations` stands for this operation. */
-export function isNamed(entry: string, { id, method, path }: Selectable): boolean {
+export function isNamed(entry: string, { id, method, path }: Chargeable): boolean {
   const [, ofMethod, ofPath = ''] = METHOD_AND_PATH.exec(entry) ?? [];
   if (ofMethod === undefined) return entry === id;
   if (method === undefined || path === undefined) return false;

@@ -115,8 +115,6 @@ export const RECEIPT_EVENTS = [
   'unavailable',
 ] as const;
 
-export type ReceiptEvent = (typeof RECEIPT_EVENTS)[number];
-
 /** What a response states of its cost so far. */
 export interface Reading {
   /** Undefined if it has stated no points. */

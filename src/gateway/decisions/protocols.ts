@@ -7,18 +7,10 @@ import { isHost } from '../../http/message/fields/inspect.ts';
 import { isMisleading } from '../../http/message/head/field-names.ts';
 import type { RequestHead } from '../../http/message/head/field-section.ts';
 import { isMethod, refuseMethod } from '../../stages/match.ts';
-import type { DecisionProtocol } from '../../stages/request-context.ts';
+import type { PROTOCOLS } from '../../stages/request-context.ts';
 
 /** How a proxy asks; programs ask otherwise. */
-type ProxyProtocol = Exclude<DecisionProtocol, 'decide'>;
-
-/** What a proxy asks about. */
-interface Asked {
-  readonly protocol: ProxyProtocol;
-  /** The method and the target that the client sent, as the proxy reports them. */
-  readonly method: string;
-  readonly rawTarget: string;
-}
+type ProxyProtocol = Exclude<(typeof PROTOCOLS)[number], 'decide'>;
 
 /** A protocol whose questions are in header fields. */
 interface FieldProtocol {
@@ -55,11 +47,11 @@ const BAD_HOST = new Refusal('BadRequest', 'The Host header is not a valid host 
 const ORIGIN = /^https?:\/\/[^/?#]*/i;
 
 /**
- * What a proxy asks about, or why that is not clear.
+ * What a proxy asks about: the method and the target that the client sent, as the proxy reports them. Or why that is not clear.
  *
  * @param extAuthzPrefix where it is empty, every request is an ext_authz question
  */
-export function readQuestion(head: RequestHead, extAuthzPrefix: string): Asked | Refusal {
+export function readQuestion(head: RequestHead, extAuthzPrefix: string) {
   const url = head.target;
   const protocol = fieldProtocolAt(url, extAuthzPrefix);
   if (protocol !== undefined) return fromFields(head, protocol);
@@ -108,10 +100,7 @@ export function misleadingField(head: RequestHead, protocol: ProxyProtocol): Ref
   return urls.some((url) => url.replace(ORIGIN, '') !== target) ? OTHER_URL : undefined;
 }
 
-function fromFields(
-  head: RequestHead,
-  { protocol, methodField, targetField, hostField }: FieldProtocol,
-): Asked | Refusal {
+function fromFields(head: RequestHead, { protocol, methodField, targetField, hostField }: FieldProtocol) {
   const method = onlyValue(head, methodField);
   const target = onlyValue(head, targetField);
   if (method === undefined) return unclear(methodField);
@@ -137,6 +126,6 @@ function unclear(field: string): Refusal {
 }
 
 /** The method is any text that the proxy wrote to a field, so it is checked against the known ones. */
-function asked(protocol: ProxyProtocol, method: string, rawTarget: string): Asked | Refusal {
+function asked(protocol: ProxyProtocol, method: string, rawTarget: string) {
   return isMethod(method) ? { protocol, method, rawTarget } : refuseMethod();
 }

@@ -17,12 +17,7 @@ import { unixUs } from '../../domain/clock.ts';
 import type { FieldValues } from '../../domain/field-name.ts';
 import type { ClientOrigin } from '../../http/message/fields/forwarded.ts';
 import type { RequestHead } from '../../http/message/head/field-section.ts';
-import {
-  costAtAdmission,
-  type RequestContext,
-  type RequestSpans,
-  type Tracing,
-} from '../../stages/request-context.ts';
+import { costAtAdmission, type RequestContext, type RequestSpans } from '../../stages/request-context.ts';
 import { clientError, isKnownMethod, serverError, serverIn } from '../http-conventions.ts';
 import { isTraceparent } from '../log/traceparent.ts';
 import type { OtlpProtocol } from './signal.ts';
@@ -48,13 +43,18 @@ async function exporterOf(protocol: OtlpProtocol): Promise<SpanExporter> {
  * The spans of requests: one for the request, and within it one for the charge and one for the call to the upstream. Names and
  * attributes follow OpenTelemetry's HTTP conventions; `weir.*` are our own. They never have a token, a query or a body.
  */
-class Spans implements Tracing {
+export class Spans {
   readonly #tracer: Tracer;
 
   constructor(tracer: Tracer) {
     this.#tracer = tracer;
   }
 
+  /**
+   * Starts the span of a request, as a child of the span that its `traceparent` names.
+   *
+   * @param origin what the client requested; undefined if it is not known
+   */
   begin(
     head: RequestHead,
     method: string,

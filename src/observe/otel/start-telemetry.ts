@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
-import type { Tracing } from '../../stages/request-context.ts';
 import type { MetricSource } from '../metrics/metrics.ts';
 import { METRICS, otlpProtocol, TRACES } from './signal.ts';
+import type { Spans } from './spans.ts';
 
 /** What is sent to a collector. */
 export interface Telemetry {
   /** Undefined if requests are not traced. */
-  readonly tracing: Tracing | undefined;
+  readonly tracing: Spans | undefined;
   /** Exports what is left, for a few seconds at most. */
   close(): Promise<void>;
 }

@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { Caller, Payer, Principal } from '../../domain/caller.ts';
 import {
   type AssignedPlan,
+  type LimitOwner,
   type Limits,
   limitInForce,
-  type MonthsOf,
   NEVER,
   startOfMonths,
 } from '../../domain/limits/limits.ts';
@@ -27,22 +27,8 @@ import {
   type RowSet,
   RowSets,
 } from './payer-bucket.ts';
-import {
-  homeOf,
-  monthsOfPrincipal,
-  type OwnerPlan,
-  type PrincipalMonths,
-  planOfOwner,
-  plansOf,
-} from './plans.ts';
-import {
-  onlyThose,
-  policyText,
-  type RateLimitFields,
-  type Reportable,
-  type ReportedBucket,
-  type ReportedLimit,
-} from './rate-limit-fields.ts';
+import { type BucketOwner, homeOf, monthsOfPrincipal, planOfOwner, plansOf } from './plans.ts';
+import { onlyThose, policyText, type Reportable, type ReportedLimit } from './rate-limit-fields.ts';
 import { isNamed, Templates } from './templates.ts';
 
 /** The buckets that one payer's requests for some operations are charged to. */
@@ -106,7 +92,7 @@ export class Buckets {
   #limits: Limits;
   #rowSets: RowSets;
   /** What clients see of the limits: what the contract names, or also what the draft of the RateLimit fields defines. */
-  readonly fields: RateLimitFields;
+  readonly fields: 'contract' | 'draft';
   /** The most expensive operation that is charged to each row. */
   #costliest: ReadonlyMap<string, Priced> = new Map();
   #inPoints: ReadonlySet<string> = new Set();
@@ -118,7 +104,7 @@ export class Buckets {
     keyPrefix: string,
     limits: Limits,
     nowMs: () => number = Date.now,
-    fields: RateLimitFields = 'contract',
+    fields: Buckets['fields'] = 'contract',
   ) {
     this.#keyPrefix = keyPrefix;
     this.fields = fields;
@@ -238,7 +224,7 @@ export class Buckets {
   }
 
   /** All buckets of one owner, shadow limits included; none where the limits file switches them off. */
-  ownedBy(scope: ScopeName, id: string, owner: OwnerPlan & PrincipalMonths): readonly PayerBucket[] {
+  ownedBy(scope: ScopeName, id: string, owner: BucketOwner): readonly PayerBucket[] {
     const nowMs = this.#nowMs();
     const isPrincipal = scopeNamed(scope).isPerPrincipal;
     return this.#limits.rows
@@ -253,7 +239,7 @@ export class Buckets {
   }
 
   /** The name of an owner's plan; undefined without one. */
-  planOf(scope: ScopeName, id: string, owner: OwnerPlan): string | undefined {
+  planOf(scope: ScopeName, id: string, owner: LimitOwner): string | undefined {
     return planOfOwner(this.#limits, scope, id, owner, this.#nowMs())?.name;
   }
 
@@ -289,11 +275,11 @@ export class Buckets {
       kind: undefined,
       endless: undefined,
     };
-    const isEndless = (one: ReportedBucket) => !isConcurrent(one);
+    const isEndless = (one: ReportedLimit) => !isConcurrent(one);
     return buckets.every(isEndless) ? all : { ...all, endless: onlyThose(all, isEndless) };
   }
 
-  #present(row: LimitRow, owner: string, payer: MonthsOf & PrincipalMonths, nowMs: number): PresentRow {
+  #present(row: LimitRow, owner: string, payer: BucketOwner, nowMs: number): PresentRow {
     const { overrides } = scopeNamed(row.scope);
     return presentRow(row, nowMs, () => {
       const months = overrides === 'principals' ? monthsOfPrincipal(payer) : payer;

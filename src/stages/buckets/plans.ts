@@ -2,29 +2,22 @@ import type { Payer, Principal } from '../../domain/caller.ts';
 import {
   type AssignedPlan,
   assignedPlan,
+  type LimitOwner,
   type Limits,
   limitInForce,
-  type MonthsOf,
   NEVER,
   rowNamed,
 } from '../../domain/limits/limits.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 
-/** The plans that decide the limits of one payer. */
-interface Plans {
-  readonly account: AssignedPlan | undefined;
-  /** The plan that the token or the directory names, and the limits do not have. */
-  readonly unknown: string | undefined;
-  /** Unix time until which these are the plans. */
-  readonly untilMs: number;
-  ofScope(scope: ScopeName): AssignedPlan | undefined;
-}
-
 /**
+ * The plans that decide the limits of one payer, and the Unix time until which they do. `unknown` is the plan that the token or the
+ * directory names, and the limits do not have.
+ *
  * The plan of an Account is the one that the file assigns to it, or else to its Organization; without either, the one that the token
  * or the directory names. The limits of the Organization come from its own plan, and without one from the Account's plan.
  */
-export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
+export function plansOf(limits: Limits, payer: Payer, nowMs: number) {
   const { account: id, organization, plan, principal } = payer;
   const ofOrganization = assignedPlan(limits, 'organizations', organization, nowMs);
   const ofAccount = assignedPlan(limits, 'accounts', id, nowMs) ?? ofOrganization;
@@ -37,7 +30,7 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
     // Without plans, the claim of a token that has that name means something else.
     unknown: account === undefined && limits.plans.size > 0 ? plan : undefined,
     untilMs: Math.min(...assigned.map((one) => one?.untilMs ?? NEVER)),
-    ofScope(scope) {
+    ofScope(scope: ScopeName): AssignedPlan | undefined {
       const { plan: whose } = scopeNamed(scope);
       const plans = { account, organization: ofOrganization ?? account, principal: own };
       return whose && plans[whose];
@@ -45,30 +38,21 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number): Plans {
   };
 }
 
-/** What decides on which day the months of a principal begin. */
-export interface PrincipalMonths {
-  /** Of its bucket. */
+/** An owner, and where its buckets are. */
+export interface BucketOwner extends LimitOwner {
   readonly hashTag: string;
   /** Undefined outside a request, where none has shown it. */
   readonly principal?: Principal | undefined;
-  /** Its Account, where that is so. */
-  readonly account?: string | undefined;
 }
 
 /**
  * Whose day the months of a principal begin on, whatever Account it acts for: one bucket counts its requests for all Accounts of an
  * Organization, and would start again with each change of its period.
  */
-export function monthsOfPrincipal({ hashTag, principal, account }: PrincipalMonths): MonthsOf {
+export function monthsOfPrincipal({ hashTag, principal, account }: BucketOwner): LimitOwner {
   if (principal === undefined) return { organization: hashTag, account };
   const own = principal.home ?? principal;
   return { organization: hashTag, account: own.account, periodStartsOn: own.periodStartsOn };
-}
-
-/** An owner whose limits are asked for outside a request. */
-export interface OwnerPlan extends MonthsOf {
-  /** The plan that the token or the directory names. Of an Organization: the plan of an Account that is charged. */
-  readonly plan?: string | undefined;
 }
 
 /** The plan of one owner; undefined without one. */
@@ -76,7 +60,7 @@ export function planOfOwner(
   limits: Limits,
   scope: ScopeName,
   id: string,
-  { organization, account, plan }: OwnerPlan,
+  { organization, account, plan }: LimitOwner,
   nowMs: number,
 ): AssignedPlan | undefined {
   const { plan: whose } = scopeNamed(scope);
@@ -93,7 +77,7 @@ export function filedLimitOf(
   limits: Limits,
   bucket: string,
   id: string,
-  owner: OwnerPlan,
+  owner: LimitOwner,
   nowMs: number,
 ): number | 'none' | undefined {
   const row = rowNamed(limits, bucket);
@@ -106,14 +90,8 @@ function named({ plans }: Limits, name: string | undefined): AssignedPlan | unde
   return name !== undefined && plans.has(name) ? { name } : undefined;
 }
 
-/** What a principal has of its own. */
-interface Owning {
-  readonly account?: string | undefined;
-  readonly plan?: string | undefined;
-}
-
 /** What a principal has of its own, also where its key belongs to another Account and names the plan of that one. */
-export function homeOf(principal: Principal): Owning {
+export function homeOf(principal: Principal): LimitOwner {
   const { home } = principal;
   return home === undefined || home.isGuess === true ? principal : home;
 }
@@ -122,11 +100,11 @@ export function homeOf(principal: Principal): Owning {
  * Whether an Account belongs to the owner of a token or key, so that what the token says is of this Account: the principal's own one, or
  * one of its own Organization, or the one that the key belongs to.
  */
-export function isOwn(owner: Owning | undefined, account: Payer['account']): boolean {
+export function isOwn(owner: LimitOwner | undefined, account: Payer['account']): boolean {
   return owner?.account === undefined || owner.account === account;
 }
 
 /** The plan of a principal that acts for a foreign Account. */
-function ownPlan(limits: Limits, home: Owning | undefined, nowMs: number): AssignedPlan | undefined {
+function ownPlan(limits: Limits, home: LimitOwner | undefined, nowMs: number): AssignedPlan | undefined {
   return assignedPlan(limits, 'accounts', home?.account, nowMs) ?? named(limits, home?.plan);
 }

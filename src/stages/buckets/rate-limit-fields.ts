@@ -2,21 +2,14 @@ import { US_PER_SECOND } from '../../domain/clock.ts';
 import { MOST_HEADER_ITEMS } from '../../domain/limits/rows.ts';
 import { type BucketCharge, type BucketState, isConcurrent } from '../../store/store.ts';
 
-/** What clients see of limits: what the contract names, or also what the draft of the RateLimit fields defines. */
-export type RateLimitFields = 'contract' | 'draft';
-
-/** A bucket as the RateLimit header reports it. */
-export interface ReportedBucket {
+/** A limit as the RateLimit headers report it. */
+export interface ReportedLimit {
   readonly name: string;
   readonly headerName: string;
   readonly limit: number;
   /** Missing for rules that are not rows. They count points or requests. */
   readonly counts?: NonNullable<BucketCharge['counts']>;
   readonly shadow?: boolean | undefined;
-}
-
-/** A limit as the RateLimit-Policy header reports it. */
-export interface ReportedLimit extends ReportedBucket {
   readonly windowSeconds: number;
   readonly isContract: boolean;
   /** Whether the header says that the limit is in points; by the draft it is in requests where nothing is said. */
@@ -25,7 +18,7 @@ export interface ReportedLimit extends ReportedBucket {
 
 /** The buckets of a request, as the headers report them. */
 export interface Reportable {
-  readonly buckets: readonly ReportedBucket[];
+  readonly buckets: readonly ReportedLimit[];
   /** Every limit that can refuse: of the contract's reads and writes, then of the further limits of this operation. */
   readonly policyItems: readonly ReportedLimit[];
   /** The RateLimit-Policy header; of the first limits, if there are too many for one header. */
@@ -49,7 +42,7 @@ function unitOf(item: ReportedLimit): string {
 
 /** The names, as in RateLimit-Policy, of the limits that have no room for the request. */
 export function violatedPolicies(
-  buckets: readonly ReportedBucket[],
+  buckets: readonly ReportedLimit[],
   states: readonly (BucketState | undefined)[],
 ): readonly string[] {
   return buckets.flatMap((bucket, index) => {
@@ -59,7 +52,7 @@ export function violatedPolicies(
 }
 
 /** The same with some of its limits. */
-export function onlyThose<T extends Reportable>(due: T, isMeant: (limit: ReportedBucket) => boolean): T {
+export function onlyThose<T extends Reportable>(due: T, isMeant: (limit: ReportedLimit) => boolean): T {
   const policyItems = due.policyItems.filter(isMeant);
   return { ...due, buckets: due.buckets.filter(isMeant), policyItems, policy: policyText(policyItems) };
 }
@@ -86,7 +79,7 @@ export function rateLimitFields(
 }
 
 /** When requests in flight will end is unknown. */
-function itemText(bucket: ReportedBucket, { remaining, resetAfterUs }: BucketState): string {
+function itemText(bucket: ReportedLimit, { remaining, resetAfterUs }: BucketState): string {
   const left = `"${bucket.headerName}";r=${Math.min(remaining, MOST_IN_FIELD)}`;
   return isConcurrent(bucket) ? left : `${left};t=${Math.ceil(resetAfterUs / US_PER_SECOND)}`;
 }
@@ -118,7 +111,7 @@ function crowdedFields(due: Reportable, states: readonly (BucketState | undefine
   return { policy: policyText(due.policyItems.filter((item) => named.has(item))), rateLimit };
 }
 
-function rankOf(used: readonly { readonly bucket: ReportedBucket }[], name: string): number {
+function rankOf(used: readonly { readonly bucket: ReportedLimit }[], name: string): number {
   const rank = used.findIndex(({ bucket }) => bucket.name === name);
   return rank === -1 ? MOST_HEADER_ITEMS : rank;
 }

@@ -5,7 +5,7 @@ const PCHAR_ESCAPE = /%(?:21|24|26|27|28|29|2A|2B|2C|3A|3B|3D|40)/g;
  * A canonical path as it is compared with the declared ones: without needless escapes, and in one letter case if the router ignores
  * letter case. The work grows with the path, so a request's path is folded once.
  */
-export function foldedPath(path: string, letterCase: LetterCase): string {
+export function foldedPath(path: string, letterCase: PathProfile['case']): string {
   return inCase(path.includes('%') ? servedPath(path) : path, letterCase);
 }
 
@@ -20,7 +20,7 @@ export function asciiOf(octet: string): string {
 }
 
 /** Folds letter case, also in literals within a parameter's segment. */
-export function inCase(path: string, letterCase: LetterCase): string {
+export function inCase(path: string, letterCase: PathProfile['case']): string {
   if (letterCase === 'sensitive') return path;
   return path.includes('%') ? foldCase(decodedText(path)) : foldCase(path);
 }
@@ -128,16 +128,12 @@ function asciiIn(text: string): number {
   return text.length - text.replace(/[\0-\x7f]/g, '').length;
 }
 
-/** Whether the upstream's router treats `/Things` and `/things` as the same path. */
-export type LetterCase = 'insensitive' | 'sensitive';
-
-/** What a request for `/things/` is, where only `/things` is declared. */
-export type TrailingSlash = 'same' | 'refuse' | 'remove' | 'distinct';
-
 /** How the upstream's router reads ambiguous paths. */
 export interface PathProfile {
-  readonly case: LetterCase;
-  readonly trailingSlash: TrailingSlash;
+  /** Whether it treats `/Things` and `/things` as the same path. */
+  readonly case: 'insensitive' | 'sensitive';
+  /** What a request for `/things/` is, where only `/things` is declared. */
+  readonly trailingSlash: 'same' | 'refuse' | 'remove' | 'distinct';
   readonly duplicateSlashes: 'refuse' | 'merge' | 'distinct';
   readonly matrixParameters: 'refuse' | 'remove' | 'literal';
   /** Characters that case folding or NFKC turns into ASCII, such as the Kelvin sign. */

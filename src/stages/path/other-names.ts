@@ -1,16 +1,10 @@
-/** What the declared paths have at one place between their slashes. */
-interface Place {
-  readonly literals: Set<string>;
-  /** Whether a segment has a parameter and other text, as `{id}:cancel`. */
-  isMixed: boolean;
-}
-
 /**
  * Finds the other paths that a known router may serve at a path with a dot in it. A format suffix (`/reports.json`) is left out by
  * Rails, Django REST Framework, Spring and ASP.NET, and the name of a script (`/index.php/reports`) by servers of PHP.
  */
 export class OtherNames {
-  readonly #places: Place[] = [];
+  /** What the declared paths have at each place between their slashes. Mixed: a parameter and other text, as `{id}:cancel`. */
+  readonly #places: { readonly literals: Set<string>; isMixed: boolean }[] = [];
 
   /** @param paths the declared paths, folded */
   constructor(paths: Iterable<string>) {

@@ -7,7 +7,7 @@ import {
   segmentParts,
 } from '../../operations/documents/segment.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
-import type { LetterCase, TrailingSlash } from './folded-path.ts';
+import type { PathProfile } from './folded-path.ts';
 import { inCase } from './folded-path.ts';
 import { OtherNames } from './other-names.ts';
 
@@ -28,7 +28,11 @@ export class RouteIndex {
   /** Whether a slash ends any declared path. If not, a path without one needs no second look. */
   readonly #hasSlashed: boolean;
 
-  constructor(operations: readonly ListedOperation[], letterCase: LetterCase, trailingSlash: TrailingSlash) {
+  constructor(
+    operations: readonly ListedOperation[],
+    letterCase: PathProfile['case'],
+    trailingSlash: PathProfile['trailingSlash'],
+  ) {
     this.#ignoresSlash = trailingSlash !== 'distinct';
     const routes = routesOf(operations, letterCase);
     const shapes = new Set(routes.map(({ method, path }) => shapeOf(method, path, path.endsWith('/'))));
@@ -114,7 +118,7 @@ function createRouter() {
 }
 
 /** Every route, in the order of precedence. */
-function routesOf(operations: readonly ListedOperation[], letterCase: LetterCase) {
+function routesOf(operations: readonly ListedOperation[], letterCase: PathProfile['case']) {
   // Of paths that differ only in letter case, the one with the strictest access comes first and is kept, then the most expensive one.
   const inOrder = operations.toSorted(
     (one, other) => STRICTNESS[other.access] - STRICTNESS[one.access] || other.cost - one.cost,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Refusal } from '../../../src/domain/problems.ts';
 import { OperationTable, type UnlistedPolicy } from '../../../src/stages/match.ts';
-import type { TrailingSlash } from '../../../src/stages/path/folded-path.ts';
+import type { PathProfile } from '../../../src/stages/path/folded-path.ts';
 import { type ApiFolder, apiFolder, openapi } from '../../fixtures/api-files.ts';
 import { remainingOf, startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 
@@ -31,7 +31,10 @@ beforeEach(async () => {
 });
 afterEach(() => folder.remove());
 
-async function finder(unlisted: UnlistedPolicy = 'charge', trailingSlash: TrailingSlash = 'same') {
+async function finder(
+  unlisted: UnlistedPolicy = 'charge',
+  trailingSlash: PathProfile['trailingSlash'] = 'same',
+) {
   const prices = new OperationTable(await folder.load(), unlisted, 'insensitive', trailingSlash);
   return (method: string, path: string) => {
     const found = prices.find(method, path);

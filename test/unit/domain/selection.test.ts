@@ -4,6 +4,7 @@ import { selects } from '../../../src/domain/limits/selection.ts';
 const OPERATION = {
   id: 'getThing',
   kind: 'read',
+  access: 'caller',
   method: 'GET',
   path: '/v3/things/{thingId}/parts',
   tags: ['things', 'parts'],
@@ -36,7 +37,7 @@ test.each([
 });
 
 test('a request without a listed operation has neither a path nor tags', () => {
-  const unlisted = { id: 'unlisted', kind: 'read' } as const;
+  const unlisted = { id: 'unlisted', kind: 'read', access: 'caller' } as const;
   expect(selects({}, unlisted)).toBe(true);
   expect(selects({ kind: 'read' }, unlisted)).toBe(true);
   expect(selects({ operations: ['GET /**'] }, unlisted)).toBe(false);

@@ -40,7 +40,7 @@ export class DescriptorFiles {
     const isSame =
       last?.files.length === files.length && files.every((one, index) => one === last.files[index]);
     if (last !== undefined && isSame) return last.rules;
-    const rules = new Map(files.map(({ domain }) => [domain.name, domain]));
+    const rules = new Map(files.map(({ domain }) => [domain.name, domain.rules]));
     this.#last = { files, rules };
     return rules;
   }

@@ -1,5 +1,4 @@
 import {
-  type DescriptorDomain,
   DescriptorLevel,
   type DescriptorLimit,
   type DescriptorRule,
@@ -20,7 +19,7 @@ import {
 
 /** One file of rules. */
 export interface DescriptorFile {
-  readonly domain: DescriptorDomain;
+  readonly domain: { readonly name: string; readonly rules: DescriptorLevel };
   /** Where the domain is written. */
   readonly place: Origin;
   readonly rules: number;

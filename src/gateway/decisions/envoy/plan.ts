@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import type { Span } from '../../../domain/limits/calendar.ts';
 import {
   calendarOfUnit,
-  type DescriptorDomain,
+  type DescriptorLevel,
   type DescriptorLimit,
   type DescriptorRule,
   findRule,
@@ -56,26 +56,25 @@ interface Found {
 /**
  * Finds the limits of a request.
  *
- * @param domain undefined where no file has the request's domain
+ * @param rules undefined where no file has the request's domain
  * @throws InvalidRequest
  */
 export function planOf(
   request: RateLimitRequest,
-  domain: DescriptorDomain | undefined,
+  rules: DescriptorLevel | undefined,
   keyPrefix: string,
 ): Plan {
-  const { domain: name, descriptors } = request;
-  if (name === '') throw new InvalidRequest('The request names no domain.');
+  const { domain, descriptors } = request;
+  if (domain === '') throw new InvalidRequest('The request names no domain.');
   if (descriptors.length === 0) throw new InvalidRequest('The request has no descriptors.');
   if (descriptors.length > MOST_DESCRIPTORS)
     throw new InvalidRequest(
       `The request has ${descriptors.length} descriptors, of ${MOST_DESCRIPTORS} at most.`,
     );
-  if (domain === undefined)
-    return { domain: name, descriptors: descriptors.map(() => NO_LIMIT), buckets: [] };
-  const found = descriptors.map((one) => limitOf(one, domain));
+  if (rules === undefined) return { domain, descriptors: descriptors.map(() => NO_LIMIT), buckets: [] };
+  const found = descriptors.map((one) => limitOf(one, rules));
   const replaced = replacedBy(found);
-  const buckets = new Buckets(keyPrefix, name);
+  const buckets = new Buckets(keyPrefix, domain);
   const planned = found.map((one, index): DescriptorPlan => {
     if (one === undefined) return NO_LIMIT;
     if (one === 'unlimited') return UNLIMITED;
@@ -85,7 +84,7 @@ export function planOf(
     const bucket = buckets.add(one, hits);
     return { kind: 'counted', metadata: one.metadata, bucket };
   });
-  return { domain: name, descriptors: planned, buckets: buckets.list };
+  return { domain, descriptors: planned, buckets: buckets.list };
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
@@ -172,11 +171,11 @@ function shortened(id: string): string {
 
 function limitOf(
   { entries, limit: override }: RateLimitDescriptor,
-  domain: DescriptorDomain,
+  rules: DescriptorLevel,
 ): Found | 'unlimited' | undefined {
   if (entries.length === 0) throw new InvalidRequest('A descriptor has no entries.');
   if (override !== null) return { limit: overridden(override), metadata: undefined, id: idOf(entries) };
-  const found = findRule(domain, entries);
+  const found = findRule(rules, entries);
   if (found === undefined) return undefined;
   const { limit } = found.rule;
   if (limit === undefined || limit === 'unlimited') return limit;

@@ -93,7 +93,7 @@ descriptors:
 `);
   const limitOf = (...entries: [string, string][]) => {
     const found = findRule(
-      domain,
+      domain.rules,
       entries.map(([key, value]) => ({ key, value })),
     )?.rule.limit;
     return typeof found === 'object' ? found.requestsPerUnit : found;

@@ -24,7 +24,7 @@ it('all buckets of a request are in one slot of a Redis Cluster, whatever the do
     descriptor('tenant', '}{'),
     descriptor('tenant', 'ü'.repeat(200)),
   ];
-  const { buckets } = planOf({ domain: domain.name, descriptors, hitsAddend: 0 }, domain, 'weir');
+  const { buckets } = planOf({ domain: domain.name, descriptors, hitsAddend: 0 }, domain.rules, 'weir');
   expect(buckets).toHaveLength(3);
   expect(new Set(buckets.map(({ key }) => clusterKeySlot(key))).size).toBe(1);
 });
