@@ -56,9 +56,6 @@ const KINDS: Readonly<Record<string, OperationKind>> = KINDS_BY_METHOD;
 /** Contract section 8.1 rule 3: "Most operations cost 1 point." */
 export const DEFAULT_COST = 1;
 
-/** The parts of a request that are validated before it is forwarded. */
-export type Validation = 'none' | 'parameters' | 'body';
-
 /** The compiled rules for the requests of one operation. */
 export interface RequestRules {
   readonly query: QueryRules;
@@ -78,7 +75,8 @@ export interface ListedOperation extends CostedOperation {
   readonly writtenAt: Place;
   /** Where the cost is set; undefined if it is the default of 1. */
   readonly costWrittenAt: Place | undefined;
-  readonly validation: Validation;
+  /** The parts of a request that are validated before it is forwarded. */
+  readonly validation: 'none' | 'parameters' | 'body';
   /** The rules for validating a request; undefined if nothing is validated. */
   readonly rules: RequestRules | undefined;
 }

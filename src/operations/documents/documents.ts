@@ -27,11 +27,6 @@ export interface Node {
   readonly value: unknown;
 }
 
-interface Chain {
-  readonly nodes: readonly Node[];
-  readonly problem?: Problem;
-}
-
 /** A longer chain of `$ref`s is treated as circular. */
 const MAX_REFS = 50;
 
@@ -71,7 +66,7 @@ export class Documents {
   }
 
   /** A node and every node that its `$ref`s lead to, in order. With a Problem, they are those before the `$ref` that cannot be resolved. */
-  chain(node: Node): Chain {
+  chain(node: Node): { readonly nodes: readonly Node[]; readonly problem?: Problem } {
     const nodes = [node];
     for (const current of nodes) {
       const ref = isMapping(current.value) ? current.value.$ref : undefined;

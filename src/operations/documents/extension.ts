@@ -10,7 +10,7 @@ import {
 } from '../../config/settings/settlement-settings.ts';
 import type { Access } from '../../domain/operation.ts';
 import { type GivenSettlement, mostProblem, NOT_CHARGED, sourceProblem } from '../given-settlement.ts';
-import { DEFAULT_COST, type Validation } from '../listed-operation.ts';
+import { DEFAULT_COST, type ListedOperation } from '../listed-operation.ts';
 import { child, type Node, problemAt } from './documents.ts';
 
 /** The settings of an `x-weir` for the operations below it. */
@@ -23,13 +23,13 @@ export interface Extension extends GivenSettlement {
   /** The location of `public`. */
   readonly publicNode?: Node;
   readonly kind?: 'read' | 'write';
-  readonly validation?: Validation | undefined;
+  readonly validation?: ListedOperation['validation'] | undefined;
   /** The location of `reserve.most`. */
   readonly mostNode?: Node;
 }
 
 /** The accepted values of `validate`. */
-const VALIDATIONS = new Map<unknown, Validation>([
+const VALIDATIONS = new Map<unknown, ListedOperation['validation']>([
   [false, 'none'],
   [true, 'parameters'],
   ['parameters', 'parameters'],

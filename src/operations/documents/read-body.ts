@@ -21,15 +21,13 @@ export function readBodyRules(maker: RuleMaker, at: Node): BodyRules | undefined
   return { isRequired, byMediaType: readContent(maker, content), maxBytes: maker.maxBodyBytes };
 }
 
-type Rules = Map<string, JsonRule | undefined>;
-
 /**
  * The rules by media type. Types that differ only in parameters are listed with them, and without them as one type that accepts what any of
  * them accepts, unless the document has it.
  */
-function readContent(maker: RuleMaker, content: Node): Rules {
-  const exact: Rules = new Map();
-  const anyOf: Rules = new Map();
+function readContent(maker: RuleMaker, content: Node): BodyRules['byMediaType'] {
+  const exact = new Map<string, JsonRule | undefined>();
+  const anyOf = new Map<string, JsonRule | undefined>();
   for (const written of Object.keys(content.value as object)) {
     const mediaType = readMediaType(maker, child(content, written));
     if (mediaType === undefined) continue;
@@ -43,7 +41,7 @@ function readContent(maker: RuleMaker, content: Node): Rules {
 }
 
 /** Adds a rule for a type. A type with several rules accepts what any of them accepts. */
-function add(rules: Rules, type: string, rule: JsonRule | undefined): void {
+function add(rules: Map<string, JsonRule | undefined>, type: string, rule: JsonRule | undefined): void {
   const earlier = rules.get(type);
   if (earlier === undefined || rule === undefined) rules.set(type, rule);
   else

@@ -2,7 +2,7 @@ import { isMapping } from '../../config/reader/schema-node.ts';
 import type { RequestRules } from '../listed-operation.ts';
 import type { Check, Shape, ValueRule } from '../validation/parameter-value.ts';
 import type { HeaderRule, PathRule } from '../validation/path-and-headers.ts';
-import type { QueryForm, QueryRule, QueryRules } from '../validation/query.ts';
+import type { QueryRule, QueryRules } from '../validation/query.ts';
 import { child, itemsOf, type Node } from './documents.ts';
 import type { Parameter } from './parameters.ts';
 import { readBodyRules } from './read-body.ts';
@@ -173,7 +173,7 @@ function withConvention(maker: RuleMaker, rule: ValueRule, schemas: readonly Nod
 }
 
 /** OpenAPI 3.1 section 4.8.12.3: by default, lists are repeated parameters. */
-function formOf({ style = 'form', explodes }: Parameter, { types }: Shape): QueryForm {
+function formOf({ style = 'form', explodes }: Parameter, { types }: Shape): QueryRule['form'] {
   if (style === 'deepObject') return { kind: 'deep' };
   if (!types.has('array')) return { kind: 'single' };
   const separator = SEPARATORS.get(style);

@@ -22,13 +22,11 @@ export function unreadExtensions(documents: Documents, read: ReadonlySet<unknown
   return warnings;
 }
 
-interface Search {
-  readonly read: ReadonlySet<unknown>;
-  readonly seen: Set<unknown>;
-  readonly warnings: Problem[];
-}
-
-function search(node: Node, hasNames: boolean, state: Search): void {
+function search(
+  node: Node,
+  hasNames: boolean,
+  state: { readonly read: ReadonlySet<unknown>; readonly seen: Set<unknown>; readonly warnings: Problem[] },
+): void {
   const { value } = node;
   if (typeof value !== 'object' || value === null || state.seen.has(value)) return;
   state.seen.add(value);

@@ -27,11 +27,13 @@ export interface JsonRule {
 const ALL_ISSUES_BYTES = 16 * 1024;
 
 /** How to handle the body, based on the request headers. */
-type BodyPlan =
+export function planBody(
+  rules: BodyRules,
+  given: Fields,
+  errors: FieldErrors,
+):
   | { readonly kind: 'stream' | 'refused' | 'too-large' }
-  | { readonly kind: 'read'; readonly rule: JsonRule };
-
-export function planBody(rules: BodyRules, given: Fields, errors: FieldErrors): BodyPlan {
+  | { readonly kind: 'read'; readonly rule: JsonRule } {
   if (!hasBody(given)) {
     if (!rules.isRequired) return { kind: 'stream' };
     errors.add('body', 'is missing');

@@ -61,13 +61,11 @@ export function addIssues(name: string, issues: readonly Issue[], errors: FieldE
 }
 
 /** An unparsed value from a URL or header: text, a list, or what names with brackets make. */
-export type RawValue = string | RawValue[] | RawMembers;
-
-/** The properties of an object, or the items of a list by their index. */
-interface RawMembers {
-  readonly isList: boolean;
-  readonly members: Map<string | number, RawValue>;
-}
+export type RawValue =
+  | string
+  | RawValue[]
+  /** The properties of an object, or the items of a list by their index. */
+  | { readonly isList: boolean; readonly members: Map<string | number, RawValue> };
 
 /** The parts of a schema that are needed to parse a value from text. */
 export interface Shape {
@@ -106,7 +104,7 @@ function readValue(tree: RawValue, shape: Shape | undefined, prefersText: boolea
 }
 
 /** In the order of their indexes. Items without an index have keys below zero, and follow as they came. */
-function itemsOf(members: RawMembers['members']): RawValue[] {
+function itemsOf(members: ReadonlyMap<string | number, RawValue>): RawValue[] {
   const placeOf = (key: string | number) => (Number(key) < 0 ? Number.MAX_SAFE_INTEGER : Number(key));
   return [...members].sort(([one], [other]) => placeOf(one) - placeOf(other)).map(([, item]) => item);
 }

@@ -2,16 +2,14 @@ import type { FieldErrors } from '../../domain/field-errors.ts';
 import { container, deepPath, insertDeep } from './deep-object.ts';
 import { checkJson, checkValue, type RawValue, type ValueRule } from './parameter-value.ts';
 
-/**
- * How to parse a parameter: a `single` value, a `repeated` parameter, a list with a `separator`, a `deep` object with
- * brackets, or JSON text.
- */
-export type QueryForm =
-  | { readonly kind: 'single' | 'repeated' | 'deep' | 'json' }
-  | { readonly kind: 'separated'; readonly separator: string };
-
 export interface QueryRule extends ValueRule {
-  readonly form: QueryForm;
+  /**
+   * How to parse the parameter: a `single` value, a `repeated` parameter, a list with a `separator`, a `deep` object with brackets, or
+   * JSON text.
+   */
+  readonly form:
+    | { readonly kind: 'single' | 'repeated' | 'deep' | 'json' }
+    | { readonly kind: 'separated'; readonly separator: string };
   readonly isRequired: boolean;
 }
 

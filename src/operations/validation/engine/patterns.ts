@@ -13,19 +13,14 @@ export class PatternError extends Error {
   }
 }
 
-/** The interface of a pattern that Ajv uses. */
-interface Pattern {
-  test(text: string): boolean;
-  /** Identifies the pattern. */
-  toString(): string;
-}
-
 /**
  * Compiles a JSON Schema pattern so that it runs in linear time: with Node's engine if the pattern cannot backtrack, otherwise with RE2.
  * Throws PatternError if neither is possible. Most patterns are not written for the flag `u` of ECMA-262, so it applies only where it is
  * needed.
+ *
+ * @returns what Ajv uses of a pattern; `toString` identifies it
  */
-export function compilePattern(source: string, meter: Meter): Pattern {
+export function compilePattern(source: string, meter: Meter): { test: Test; toString(): string } {
   try {
     const test = tester(parseUnicode(source) ?? parse(source, false), meter);
     return { test, toString: () => source };
@@ -155,12 +150,9 @@ const MAX_FIXED = 32;
 function cannotBacktrack(elements: readonly AST.Element[]): boolean {
   const [first] = elements;
   const isAnchored = first !== undefined && isStart(first);
-  const counts: Count[] = [];
-  for (const element of isAnchored ? elements.slice(1) : elements) {
-    const count = countOf(element);
-    if (count === undefined) return false;
-    counts.push(count);
-  }
+  const counted = isAnchored ? elements.slice(1) : elements;
+  const counts = counted.flatMap((element) => countOf(element) ?? []);
+  if (counts.length < counted.length) return false;
   const fixed = counts.reduce((sum, { least }) => sum + least, 0);
   const variable = counts.filter(({ isVariable }) => isVariable).length;
   if (isAnchored && variable === 0) return true;
@@ -168,14 +160,11 @@ function cannotBacktrack(elements: readonly AST.Element[]): boolean {
   return isAnchored || variable === 0 || counts.at(-1)?.isVariable === true;
 }
 
-/** How often a single character occurs. */
-interface Count {
-  readonly least: number;
-  readonly isVariable: boolean;
-}
-
-/** Undefined unless the element is a single character or the end of the text, which counts as no character. */
-function countOf(element: AST.Element): Count | undefined {
+/**
+ * How often a single character occurs. Undefined unless the element is a single character or the end of the text, which counts as no
+ * character.
+ */
+function countOf(element: AST.Element) {
   if (element.type === 'Assertion' && element.kind === 'end') return { least: 0, isVariable: false };
   const [node, min, max] =
     element.type === 'Quantifier' ? [element.element, element.min, element.max] : [element, 1, 1];
