@@ -1,16 +1,6 @@
 import { type Account, isId, type Principal } from '../domain/caller.ts';
 import { LAST_DAY } from '../domain/limits/calendar.ts';
-
-/** The names of the claims in a token or an introspection answer. */
-export interface ClaimNames {
-  readonly principal: string;
-  readonly type: string;
-  readonly account: string;
-  readonly organization: string;
-  readonly actsFor: string;
-  readonly plan: string;
-  readonly periodStartsOn: string;
-}
+import type { IdentityOf } from './identity-observer.ts';
 
 export type Claims = Readonly<Record<string, unknown>>;
 
@@ -18,7 +8,7 @@ export type Claims = Readonly<Record<string, unknown>>;
  * The principal described by verified claims; 'no-account' if they are incomplete or ambiguous. A token without a type is a
  * ServiceAccount, which has the fewest rights.
  */
-export function readPrincipal(claims: Claims, names: ClaimNames): Principal | 'no-account' {
+export function readPrincipal(claims: Claims, names: IdentityOf<'jwt'>['claims']): Principal | 'no-account' {
   const id = claims[names.principal];
   const type = claims[names.type] ?? 'ServiceAccount';
   const account = claims[names.account] ?? undefined;

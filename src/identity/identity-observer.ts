@@ -2,13 +2,14 @@ import type { Settings } from '../config/settings/settings.ts';
 import { RevokedToken } from '../facts/revocations.ts';
 import type { Authentication } from './identity-source.ts';
 
-type IdentitySettings = Settings['identity'];
-
 /** The settings of one kind of identity. */
-export type IdentityOf<K extends IdentitySettings['kind']> = Extract<IdentitySettings, { readonly kind: K }>;
+export type IdentityOf<K extends Settings['identity']['kind']> = Extract<
+  Settings['identity'],
+  { readonly kind: K }
+>;
 
 /** How tokens are authenticated: `identity.kind`. */
-export type SourceName = IdentitySettings['kind'];
+export type SourceName = Settings['identity']['kind'];
 
 /** The services that the gateway calls over HTTP. */
 export type ProviderName = 'jwks' | 'introspection' | 'directory' | 'api-keys';
@@ -43,12 +44,12 @@ const IDENTIFICATIONS: Readonly<Record<SourceName, readonly Identification[]>> =
 };
 
 /** What can come of tokens with these settings. */
-export function identificationsOf({ kind }: IdentitySettings): readonly Identification[] {
+export function identificationsOf({ kind }: Settings['identity']): readonly Identification[] {
   return IDENTIFICATIONS[kind];
 }
 
 /** The services that are called with these settings. */
-export function providersOf(settings: IdentitySettings): readonly ProviderName[] {
+export function providersOf(settings: Settings['identity']): readonly ProviderName[] {
   if (settings.kind === 'static') return [];
   if (settings.kind === 'api-keys') return ['api-keys'];
   const providers: ProviderName[] = settings.directory.kind === 'http' ? ['directory'] : [];

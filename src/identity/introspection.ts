@@ -1,6 +1,7 @@
 import { digestOf } from '../domain/token-digest.ts';
 import type { Verified, Verifier } from './cached-tokens.ts';
-import { type ClaimNames, type Claims, readPrincipal } from './claims.ts';
+import { type Claims, readPrincipal } from './claims.ts';
+import type { IdentityOf } from './identity-observer.ts';
 import type { TokenFault } from './identity-source.ts';
 import { isCanonical, isSigned, twinOf } from './jwt/signature-malleability.ts';
 import { Provider, type Reporting } from './provider/provider.ts';
@@ -13,7 +14,7 @@ interface IntrospectionOptions extends Reporting {
   readonly clientAuthentication: 'basic' | 'post';
   readonly issuer?: string | undefined;
   readonly audience?: string | readonly string[] | undefined;
-  readonly claims: ClaimNames;
+  readonly claims: IdentityOf<'introspection'>['claims'];
   readonly timeoutMs: number;
   /** Unix time by the clock of revocations, which the time of a confirmation is compared with. */
   readonly sharedNowMs?: () => number;

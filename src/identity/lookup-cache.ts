@@ -13,11 +13,6 @@ export type LoadedKey<T, M = undefined> =
   | { readonly miss: M; readonly freshForMs: number }
   | 'unavailable';
 
-/** What a lookup answers. */
-interface Loaded<T, M> {
-  readonly answer: T | M | 'unavailable';
-}
-
 /**
  * Caches values and misses separately, so that a flood of made-up keys does not evict real ones. Concurrent lookups of a key
  * share one load. While loading is unavailable, cached values are used longer.
@@ -28,8 +23,8 @@ export class LookupCache<T extends object, I, M = undefined> {
   readonly #load: (input: I, key: string) => Promise<LoadedKey<T, M>>;
   readonly #nowMs: () => number;
   readonly #known: LRUCache<string, { readonly value: T; readonly usableUntilMs: number }>;
-  /** Misses and loads in progress. A timer removes a miss that expires, even if it is never looked up again. */
-  readonly #misses: LRUCache<string, Loaded<T, M>, { readonly input: I }>;
+  /** Misses and loads in progress, and what they answer. A timer removes a miss that expires, even if it is never looked up again. */
+  readonly #misses: LRUCache<string, { readonly answer: T | M | 'unavailable' }, { readonly input: I }>;
 
   /**
    * @param maxKeys maximum number of cached values, and of cached misses. Evicts the least recently used value or miss.
@@ -47,7 +42,7 @@ export class LookupCache<T extends object, I, M = undefined> {
     const limits = { maxSize: maxKeys, sizeCalculation: () => 1 };
     const clock = { ttl: 1, ttlResolution: 0, perf: { now: nowMs } };
     this.#known = new LRUCache({ ...limits, ...clock, noDeleteOnStaleGet: true });
-    this.#misses = new LRUCache<string, Loaded<T, M>, { readonly input: I }>({
+    this.#misses = new LRUCache({
       ...limits,
       ...clock,
       ttlAutopurge: true,

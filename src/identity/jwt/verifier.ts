@@ -13,7 +13,8 @@ import {
   type KeyObject,
 } from 'jose';
 import type { Verified, Verifier } from '../cached-tokens.ts';
-import { type ClaimNames, readPrincipal } from '../claims.ts';
+import { readPrincipal } from '../claims.ts';
+import type { IdentityOf } from '../identity-observer.ts';
 import type { TokenFault } from '../identity-source.ts';
 import { KeysUnavailable, type RemoteKeys } from './remote-keys.ts';
 import { isAsLongAsModulus, isCanonical, twinOf } from './signature-malleability.ts';
@@ -21,19 +22,16 @@ import { isAsLongAsModulus, isCanonical, twinOf } from './signature-malleability
 /** Returns the key that a token's header refers to. Throws if there is none. */
 type FindKey = (header: JWSHeaderParameters, token: FlattenedJWSInput) => Promise<CryptoKey | KeyObject>;
 
-/** Keys that may change while tokens are verified. */
-type RenewedKeys = Pick<RemoteKeys, 'version' | 'renew'>;
-
 interface JwtOptions {
   readonly findKey: FindKey;
-  /** Undefined for keys of a file. */
-  readonly renewed?: RenewedKeys | undefined;
+  /** Keys that may change while tokens are verified. Undefined for keys of a file. */
+  readonly renewed?: RemoteKeys | undefined;
   readonly issuer: string;
   readonly audience: string | readonly string[];
   readonly algorithms: readonly string[];
   readonly clockToleranceSeconds: number;
   readonly tokenType?: string | undefined;
-  readonly claims: ClaimNames;
+  readonly claims: IdentityOf<'jwt'>['claims'];
 }
 
 /** Errors that a retry cannot fix. */
