@@ -1,6 +1,6 @@
 /** A port where other proxies ask whether a request may pass. It runs match to charge, and forwards nothing. */
 import { judgeToken } from '../../admin/judge-token.ts';
-import type { PortTokenSettings } from '../../config/settings/port-token.ts';
+import type { Settings } from '../../config/settings/settings.ts';
 import { Refusal } from '../../domain/problems.ts';
 import { TrustedProxies } from '../../http/message/fields/forwarded.ts';
 import { inspect } from '../../http/message/fields/inspect.ts';
@@ -25,16 +25,6 @@ import { allow, refuse } from './port-answers.ts';
 import { methodFieldOf, misleadingField, readQuestion, unreadProtocol } from './protocols.ts';
 import { listenAtSocket } from './socket.ts';
 
-interface DecisionSettings extends PortTokenSettings {
-  /** Addresses or CIDR ranges of the proxies that may ask. */
-  readonly trusted: readonly string[];
-  /** Status that reports a 429 to the proxy. */
-  readonly deniedStatus: number;
-  readonly extAuthzPrefix: string;
-  /** Unix socket to listen on instead of a port. */
-  readonly socketPath?: string;
-}
-
 /** Where programs ask, and where they report what decisions have cost. */
 const DECIDE_PATH = '/decide';
 const SETTLE_PATH = '/settle';
@@ -54,12 +44,8 @@ const FROM_A_PAGE = new Refusal(
 );
 const ABANDONED = new Refusal('BadRequest', 'The proxy closed the connection.', { closes: true });
 
-interface Shared extends ProgramDependencies {
-  readonly settings: DecisionSettings;
-}
-
 /** What happens to a question, in order. */
-const STAGES: readonly PortStage<Shared>[] = [
+const STAGES: readonly PortStage<ProgramDependencies>[] = [
   refuseUnreadable,
   understand,
   shedLoad,
@@ -78,7 +64,7 @@ const STAGES: readonly PortStage<Shared>[] = [
  */
 export async function createDecisionServer(
   dependencies: GatewayDependencies,
-  settings: DecisionSettings,
+  settings: Settings['decisions'],
   receipts: Receipts,
   tls: PortTls | undefined,
 ): Promise<Gateway> {
@@ -87,7 +73,7 @@ export async function createDecisionServer(
   const held = new HeldDecisions(dependencies);
   const server = createServer(listen, { baseUrl, lines: '' }, tls);
   const { app, connections } = server;
-  const shared: Shared = {
+  const shared: ProgramDependencies = {
     ...dependencies,
     trusted: new TrustedProxies(trusted, { isSocket: socketPath !== undefined }),
     isBusy: watchLoad(app, listen.maxEventLoopDelayMs, warnOf(dependencies.log)),
@@ -139,7 +125,7 @@ function readRequest(request: PortRequest, extAuthzPrefix: string): void {
 }
 
 /** Why there is nothing to decide; otherwise the request gets the target that is asked about. */
-function understand(request: PortRequest, shared: Shared): Refusal | undefined {
+function understand(request: PortRequest, shared: ProgramDependencies): Refusal | undefined {
   const { protocol, source, refusal } = request;
   if (protocol === 'decide') return undefined;
   if (!shared.trusted.has(source.peer)) return NOT_TRUSTED;
@@ -152,11 +138,14 @@ function understand(request: PortRequest, shared: Shared): Refusal | undefined {
 }
 
 /** Answers the questions of a program. From an address that is not trusted, it needs the token of the port. */
-function answerProgram(request: PortRequest, shared: Shared) {
+function answerProgram(request: PortRequest, shared: ProgramDependencies) {
   return request.protocol === 'decide' ? answerQuestions(request, shared) : undefined;
 }
 
-async function answerQuestions(request: PortRequest, shared: Shared): Promise<Refusal | 'answered'> {
+async function answerQuestions(
+  request: PortRequest,
+  shared: ProgramDependencies,
+): Promise<Refusal | 'answered'> {
   const { source } = request;
   const authorization = source.field('authorization');
   const verdict = judgeToken(authorization, shared.settings, 'decisions');

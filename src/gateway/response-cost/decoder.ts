@@ -1,14 +1,13 @@
+import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, constants as zlib } from 'node:zlib';
 import { MOST_KEPT } from './collected-bytes.ts';
 import type { StoppedBy } from './json-body.ts';
-
-type Decompress = ReturnType<typeof createGunzip>;
 
 /** Truncated bodies give what they have. */
 const GZIP = { finishFlush: zlib.Z_SYNC_FLUSH };
 const BROTLI = { finishFlush: zlib.BROTLI_OPERATION_FLUSH };
 
-const DECOMPRESSORS: Readonly<Record<string, () => Decompress>> = {
+const DECOMPRESSORS: Readonly<Record<string, () => Transform>> = {
   gzip: () => createGunzip(GZIP),
   'x-gzip': () => createGunzip(GZIP),
   deflate: () => createInflate(GZIP),
@@ -26,7 +25,7 @@ type TakeDecoded = (decoded: Buffer) => StoppedBy | undefined;
 
 /** Decodes a copy of a body beside its transfer, in another thread. */
 export class Decoder {
-  readonly #stream: Decompress;
+  readonly #stream: Transform;
   readonly #takes: TakeDecoded;
   #encodedBytes = 0;
   #decodedBytes = 0;
@@ -39,7 +38,7 @@ export class Decoder {
     return decompress && new Decoder(decompress(), takes);
   }
 
-  private constructor(stream: Decompress, takes: TakeDecoded) {
+  private constructor(stream: Transform, takes: TakeDecoded) {
     this.#stream = stream;
     this.#takes = takes;
     this.#isDone = new Promise((resolve) => {

@@ -55,7 +55,11 @@ class MostStated implements ResponseCost {
   readonly #least: number | undefined;
 
   /** @param reserved what it costs at least, if the rule keeps the reservation */
-  constructor({ of, keepsReservation }: SettleMost, fields: FieldSection, reserved: number) {
+  constructor(
+    { of, keepsReservation }: Extract<Settle, { readonly kind: 'most' }>,
+    fields: FieldSection,
+    reserved: number,
+  ) {
     this.#readers = of.map((source) => readerOf(source, fields));
     this.#least = keepsReservation ? reserved : undefined;
   }
@@ -176,8 +180,6 @@ class StatedMember implements ResponseCost {
     return { points: reading.points, problem: stoppedBy ?? reading.problem };
   }
 }
-
-type SettleMost = Extract<Settle, { readonly kind: 'most' }>;
 
 const NO_VALUES: readonly string[] = [];
 const EVENTS = /^\s*text\/event-stream\s*(?:;|$)/i;

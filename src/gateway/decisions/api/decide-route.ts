@@ -1,5 +1,6 @@
 /** `POST /decide`: programs ask in JSON whether requests may pass. */
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { PortTokenSettings } from '../../../config/settings/port-token.ts';
 import { type Awaitable, andThen } from '../../../domain/awaitable.ts';
 import { addressIn } from '../../../domain/network.ts';
 import { Refusal } from '../../../domain/problems.ts';
@@ -15,6 +16,8 @@ import type { Receipts } from './receipt.ts';
 
 /** What the stages of the port for decisions share with the answers to programs. */
 export interface ProgramDependencies extends PortDependencies {
+  /** The token of the port. */
+  readonly settings: PortTokenSettings;
   readonly receipts: Receipts;
   readonly held: HeldDecisions;
 }

@@ -41,13 +41,6 @@ const questionSchema = Type.Object(
 /** Whether a request may pass: who sends it, and what it asks for. docs/decide.openapi.yaml describes it. */
 export type Question = Static<typeof questionSchema>;
 
-/** What a program asks in one request. */
-export interface Questions {
-  readonly list: readonly Question[];
-  /** Whether they came as `decisions`, and are answered so. */
-  readonly isBatch: boolean;
-}
-
 const batch = Compile(
   Type.Object(
     { decisions: Type.Array(Type.Unknown(), { minItems: 1, maxItems: MAX_QUESTIONS }) },
@@ -56,8 +49,13 @@ const batch = Compile(
 );
 const question = Compile(questionSchema);
 
-/** Reads the body of a request, or says what is wrong with it. Nothing is charged unless all of it can be answered. */
-export function readQuestions(body: Buffer): Questions | Refusal {
+/**
+ * Reads the body of a request, or says what is wrong with it. Nothing is charged unless all of it can be answered. The questions of a batch
+ * came as `decisions`, and are answered so.
+ */
+export function readQuestions(
+  body: Buffer,
+): { readonly list: readonly Question[]; readonly isBatch: boolean } | Refusal {
   const read = readJson(body);
   if ('problem' in read) return new Refusal('BadRequest', `The body ${read.problem}.`);
   const { value } = read;

@@ -9,7 +9,6 @@ import { Peer, TrustedProxies } from '../../../http/message/fields/forwarded.ts'
 import type { Gateway } from '../../dependencies.ts';
 import {
   HEALTH_SERVICE,
-  type HealthCheckResponse,
   RATE_LIMIT_SERVICE,
   type RateLimitRequest,
   type RateLimitResponse,
@@ -47,7 +46,7 @@ export function createEnvoyServer(dependencies: EnvoyDependencies, settings: Env
   grpc.addService(HEALTH_SERVICE, {
     check: ((_, answer) => answer(null, { status: isDraining() ? 2 : 1 })) as handleUnaryCall<
       unknown,
-      HealthCheckResponse
+      { readonly status: 1 | 2 }
     >,
   });
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());

@@ -69,10 +69,6 @@ export interface RateLimitResponse {
   readonly dynamicMetadata?: Struct | undefined;
 }
 
-export interface HealthCheckResponse {
-  readonly status: 1 | 2;
-}
-
 const root = protobuf.loadSync(
   ['rls.proto', 'health.proto'].map((file) => fileURLToPath(new URL(file, import.meta.url))),
 );
@@ -106,5 +102,5 @@ export const RATE_LIMIT_SERVICE = {
 };
 
 export const HEALTH_SERVICE = {
-  check: unary<{ readonly service: string }, HealthCheckResponse>('grpc.health.v1.Health', 'Check'),
+  check: unary<{ readonly service: string }, { readonly status: 1 | 2 }>('grpc.health.v1.Health', 'Check'),
 };
