@@ -15,7 +15,9 @@ export async function runEnvoy(
   return {
     server: createEnvoyServer(
       { ...dependencies, rules: () => rules },
-      { trusted, headers: envoy.headers, keyPrefix: store.keyPrefix },
+      trusted,
+      envoy.headers,
+      store.keyPrefix,
     ),
     replaceRules(changed: DescriptorRules) {
       rules = changed;

@@ -7,13 +7,14 @@ import { isLate, withinMs } from '../../../domain/awaitable.ts';
 import { hostInUrl } from '../../../domain/network.ts';
 import { Peer, TrustedProxies } from '../../../http/message/fields/forwarded.ts';
 import type { Gateway } from '../../dependencies.ts';
+import type { HeaderForm } from './envoy-answer.ts';
 import {
   HEALTH_SERVICE,
   RATE_LIMIT_SERVICE,
   type RateLimitRequest,
   type RateLimitResponse,
 } from './messages.ts';
-import { type CallError, type EnvoyDependencies, type EnvoySettings, RateLimitService } from './service.ts';
+import { type CallError, type EnvoyDependencies, RateLimitService } from './service.ts';
 
 /** A request with the most descriptors takes some kilobytes; a value is a header or a path. */
 const MAX_MESSAGE_BYTES = 65_536;
@@ -36,12 +37,21 @@ const OPTIONS = {
 
 const FAILED = { code: status.INTERNAL, details: 'The decision failed.' };
 
-/** Creates the server. Connections of peers that are not trusted are closed at once. */
-export function createEnvoyServer(dependencies: EnvoyDependencies, settings: EnvoySettings): Gateway {
+/**
+ * Creates the server. Connections of peers that are not trusted are closed at once.
+ *
+ * @param trustedProxies addresses or CIDR ranges of the proxies that may ask
+ */
+export function createEnvoyServer(
+  dependencies: EnvoyDependencies,
+  trustedProxies: readonly string[],
+  headers: HeaderForm,
+  keyPrefix: string,
+): Gateway {
   const { log, listen, tls, isDraining } = dependencies;
   const grpc = new Server(OPTIONS);
   grpc.addService(RATE_LIMIT_SERVICE, {
-    shouldRateLimit: callOf(new RateLimitService(dependencies, settings), log),
+    shouldRateLimit: callOf(new RateLimitService(dependencies, headers, keyPrefix), log),
   });
   grpc.addService(HEALTH_SERVICE, {
     check: ((_, answer) => answer(null, { status: isDraining() ? 2 : 1 })) as handleUnaryCall<
@@ -50,7 +60,7 @@ export function createEnvoyServer(dependencies: EnvoyDependencies, settings: Env
     >,
   });
   const injector = grpc.createConnectionInjector(ServerCredentials.createInsecure());
-  const trusted = new TrustedProxies(settings.trusted);
+  const trusted = new TrustedProxies(trustedProxies);
   const server = tls === undefined ? createServer() : tls.createRawServer('h2', listen.headersTimeoutMs);
   server.maxConnections = listen.maxConnections;
   const sockets = new Set<Socket>();

@@ -7,19 +7,16 @@ import type { Entry } from '../../../domain/limits/descriptors.ts';
 /** A 64-bit number: an object where JavaScript's numbers might be too small. */
 export type WholeNumber = number | { toNumber(): number };
 
-/** A wrapped number; null if it is not set. */
-type OptionalNumber = { readonly value: WholeNumber } | null;
-
 export interface RateLimitOverride {
   readonly requestsPerUnit: number;
   readonly unit: number;
-  readonly unitMultiplier: OptionalNumber;
+  readonly unitMultiplier: { readonly value: WholeNumber } | null;
 }
 
 export interface RateLimitDescriptor {
   readonly entries: readonly Entry[];
   readonly limit: RateLimitOverride | null;
-  readonly hitsAddend: OptionalNumber;
+  readonly hitsAddend: { readonly value: WholeNumber } | null;
   readonly isNegativeHits: boolean;
 }
 

@@ -29,13 +29,6 @@ export interface EnvoyDependencies {
   isDraining(): boolean;
 }
 
-export interface EnvoySettings {
-  /** Addresses or CIDR ranges of the proxies that may ask. */
-  readonly trusted: readonly string[];
-  readonly headers: HeaderForm;
-  readonly keyPrefix: string;
-}
-
 /** An answer that is not a decision. */
 export interface CallError {
   readonly code: status;
@@ -45,20 +38,21 @@ export interface CallError {
 /** ShouldRateLimit. Synchronous if the store is. */
 export class RateLimitService {
   readonly #dependencies: EnvoyDependencies;
-  readonly #settings: EnvoySettings;
+  readonly #headers: HeaderForm;
+  readonly #keyPrefix: string;
 
-  constructor(dependencies: EnvoyDependencies, settings: EnvoySettings) {
+  constructor(dependencies: EnvoyDependencies, headers: HeaderForm, keyPrefix: string) {
     this.#dependencies = dependencies;
-    this.#settings = settings;
+    this.#headers = headers;
+    this.#keyPrefix = keyPrefix;
   }
 
   decide(request: RateLimitRequest): Awaitable<RateLimitResponse | CallError> {
     const startMs = performance.now();
     const { store, observer, rules } = this.#dependencies;
-    const { keyPrefix, headers } = this.#settings;
     let plan: Plan;
     try {
-      plan = planOf(request, rules().get(request.domain), keyPrefix);
+      plan = planOf(request, rules().get(request.domain), this.#keyPrefix);
     } catch (error) {
       if (!(error instanceof InvalidRequest)) throw error;
       observer.descriptorsDecided('invalid', performance.now() - startMs);
@@ -70,7 +64,7 @@ export class RateLimitService {
       const isRefused = decided.degraded !== undefined && !decided.isOverLimit;
       if (isRefused && this.#dependencies.onStoreFailure === 'reject')
         return { code: status.UNAVAILABLE, details: UNCOUNTED.detail };
-      return answerOf(plan, decided, headers);
+      return answerOf(plan, decided, this.#headers);
     });
   }
 
