@@ -20,13 +20,11 @@ export type ProviderOutcome = 'answered' | 'unusable' | 'failed';
 /** What came of a token. */
 type IdentityOutcome = 'known' | 'invalid' | 'unavailable';
 
-type Identification = readonly [source: SourceName, outcome: IdentityOutcome, cached: boolean];
-
 function identifications(
   source: SourceName,
   outcomes: readonly IdentityOutcome[],
   cached: readonly boolean[],
-): readonly Identification[] {
+) {
   return outcomes.flatMap((outcome) => cached.map((one) => [source, outcome, one] as const));
 }
 
@@ -36,7 +34,7 @@ const ALL: readonly IdentityOutcome[] = ['known', 'invalid', 'unavailable'];
 const OF_FILE = identifications('static', ['known', 'invalid'], [true]);
 
 /** What can come of a token with each kind. API keys are looked up each time, and the file has other tokens. */
-const IDENTIFICATIONS: Readonly<Record<SourceName, readonly Identification[]>> = {
+const IDENTIFICATIONS: Readonly<Record<SourceName, ReturnType<typeof identifications>>> = {
   static: OF_FILE,
   'api-keys': [...identifications('api-keys', ALL, [false]), ...OF_FILE],
   jwt: identifications('jwt', ALL, [true, false]),
@@ -44,7 +42,7 @@ const IDENTIFICATIONS: Readonly<Record<SourceName, readonly Identification[]>> =
 };
 
 /** What can come of tokens with these settings. */
-export function identificationsOf({ kind }: Settings['identity']): readonly Identification[] {
+export function identificationsOf({ kind }: Settings['identity']) {
   return IDENTIFICATIONS[kind];
 }
 

@@ -8,8 +8,6 @@ export interface FairSlotsOptions {
   readonly waitingPerHolder: number;
 }
 
-type Waiter = (isGranted: boolean) => void;
-
 /**
  * Shares a fixed number of slots fairly among holders. Waiting holders get free slots in turn, regardless of how many
  * requests each of them has. The number of waiters is limited.
@@ -18,7 +16,7 @@ export class FairSlots {
   readonly #options: FairSlotsOptions;
   readonly #held = new Map<string, number>();
   /** By holder, in the order in which they get the next slots. */
-  readonly #waiting = new Map<string, Set<Waiter>>();
+  readonly #waiting = new Map<string, Set<(isGranted: boolean) => void>>();
   #taken = 0;
   #waitingCount = 0;
 
@@ -43,7 +41,7 @@ export class FairSlots {
         this.#remove(holder, waiter);
         resolve(false);
       }, waitMs);
-      const waiter: Waiter = (isGranted) => {
+      const waiter = (isGranted: boolean) => {
         clearTimeout(timer);
         resolve(isGranted);
       };
@@ -85,7 +83,7 @@ export class FairSlots {
     }
   }
 
-  #remove(holder: string, waiter: Waiter): void {
+  #remove(holder: string, waiter: (isGranted: boolean) => void): void {
     const own = this.#waiting.get(holder);
     if (own === undefined || !own.delete(waiter)) return;
     this.#waitingCount--;
