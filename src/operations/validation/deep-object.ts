@@ -1,23 +1,21 @@
 import type { RawValue, Shape } from './parameter-value.ts';
 
-/** One step into a value: the name of a property, the index of an item, or the next item of a list. */
-type DeepStep = string | number;
-
 const NEXT_ITEM = -1;
 
 /** Depth limit. Real query parameters are not nested deeper. */
 const MAX_DEPTH = 8;
 
 /**
- * The steps of `filter[status][eq]` into the object `filter`. `ids[]` and `ids[0]` are list items if the schema has a list.
+ * The steps of `filter[status][eq]` into the object `filter`: each is the name of a property, the index of an item, or the next item of a
+ * list. `ids[]` and `ids[0]` are list items if the schema has a list.
  * Undefined if brackets are not balanced or the schema does not have the property.
  */
-export function deepPath(name: string, shape: Shape): readonly DeepStep[] | undefined {
+export function deepPath(name: string, shape: Shape): readonly (string | number)[] | undefined {
   const brackets = name.slice(name.indexOf('['));
   if (!/^(?:\[[^[\]]*\])+$/.test(brackets)) return undefined;
   const words = brackets.slice(1, -1).split('][');
   if (words.length > MAX_DEPTH) return undefined;
-  const steps: DeepStep[] = [];
+  const steps: (string | number)[] = [];
   let at: Shape | undefined = shape;
   for (const word of words) {
     if (at?.items !== undefined && /^\d*$/.test(word)) {
@@ -37,7 +35,7 @@ function itemStep(index: string): number {
 }
 
 /** Inserts a value at the given steps. @returns false if it conflicts with a value that is already there */
-export function insertDeep(tree: RawValue, steps: readonly DeepStep[], value: string): boolean {
+export function insertDeep(tree: RawValue, steps: readonly (string | number)[], value: string): boolean {
   const [step, ...rest] = steps;
   if (step === undefined || typeof tree === 'string' || !('members' in tree)) return false;
   const { members, isList } = tree;
@@ -56,6 +54,6 @@ export function insertDeep(tree: RawValue, steps: readonly DeepStep[], value: st
 }
 
 /** An empty container for the next step. */
-export function container([step]: readonly DeepStep[]): RawValue {
+export function container([step]: readonly (string | number)[]): RawValue {
   return { isList: typeof step === 'number', members: new Map() };
 }

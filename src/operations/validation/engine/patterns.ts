@@ -31,18 +31,11 @@ export function compilePattern(source: string, meter: Meter): { test: Test; toSt
 
 type Test = (text: string) => boolean;
 
-/** A pattern, and whether it has the flag `u`. */
-interface Parsed {
-  readonly source: string;
-  readonly isUnicode: boolean;
-  readonly alternatives: readonly AST.Alternative[];
-}
-
 /**
  * Properties such as `\p{L}`, and `\u{e9}`, are a letter and a text in braces without the flag `u`. Undefined for a pattern without them, and
  * for properties of other languages: such a pattern keeps the meaning of Annex B.
  */
-function parseUnicode(source: string): Parsed | undefined {
+function parseUnicode(source: string) {
   if (!/\\(?:[pP]\{|u\{)/.test(source.replaceAll('\\\\', ''))) return undefined;
   try {
     // RegExp refuses scripts that are newer than Node's version of Unicode, which the parser knows.
@@ -52,8 +45,8 @@ function parseUnicode(source: string): Parsed | undefined {
   }
 }
 
-/** Without the flag `u`, parses by the rules of Annex B, like `new RegExp(source)`. */
-function parse(source: string, isUnicode: boolean): Parsed {
+/** A pattern, and whether it has the flag `u`. Without it, parses by the rules of Annex B, like `new RegExp(source)`. */
+function parse(source: string, isUnicode: boolean) {
   const { alternatives } = new RegExpParser().parsePattern(source, 0, source.length, { unicode: isUnicode });
   return { source, isUnicode, alternatives };
 }
@@ -95,7 +88,7 @@ function codeOf(character: string): string {
   return `\\u{${character.codePointAt(0)?.toString(16)}}`;
 }
 
-function tester(parsed: Parsed, meter: Meter): Test {
+function tester(parsed: ReturnType<typeof parse>, meter: Meter): Test {
   const { alternatives, source, isUnicode } = parsed;
   const [only] = alternatives;
   if (only === undefined) throw new UnsupportedByRe2('it is empty');
