@@ -4,7 +4,7 @@ import { GrammarError } from '../message/grammar.ts';
 import type { Connector, ReadTarget } from './connector.ts';
 import type { Pool, PooledConnection } from './pool.ts';
 import type { Repeat, Transfer, UpstreamRequest } from './request.ts';
-import { idleLimitOf, timeoutOf, type Wait } from './request.ts';
+import { idleLimitOf, timeoutOf } from './request.ts';
 import { ResponseReader } from './response-reader.ts';
 import { ReadBuffer, SocketWrites } from './socket-use.ts';
 import { Upload, type UploadOwner } from './upload.ts';
@@ -152,7 +152,7 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     this.#fail(error, false);
   }
 
-  get #wait(): Wait {
+  get #wait() {
     if (!this.isConnected) return 'connection';
     if (this.#isPaused || this.#carried?.upload?.isWaitingForClient) return 'client';
     return this.#carried?.reader.head === undefined ? 'head' : 'body';

@@ -133,11 +133,16 @@ export function idleLimitOf(statedMs: number, { keepAliveTimeoutMs }: TimeLimits
   return Math.min(keepAliveTimeoutMs, statedMs - KEEP_ALIVE_MARGIN_MS);
 }
 
-/** What a request waits for. A slow client has limits of its own. */
-export type Wait = 'connection' | 'client' | 'head' | 'body';
-
-/** The error of a wait that has exceeded its limit; undefined for one that has not. */
-export function timeoutOf(wait: Wait, waitedMs: number, limits: TimeLimits): UpstreamError | undefined {
+/**
+ * The error of a wait that has exceeded its limit; undefined for one that has not.
+ *
+ * @param wait what a request waits for. A slow client has limits of its own
+ */
+export function timeoutOf(
+  wait: 'connection' | 'client' | 'head' | 'body',
+  waitedMs: number,
+  limits: TimeLimits,
+): UpstreamError | undefined {
   switch (wait) {
     case 'connection':
       return exceeded(waitedMs, limits.connectTimeoutMs, CONNECT_TIMEOUT, 'no connection in time');

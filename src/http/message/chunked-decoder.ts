@@ -1,7 +1,7 @@
 import { GrammarError } from './grammar.ts';
 import type { FieldSection } from './head/field-section.ts';
 import { MAX_FIELDS, readFields, textHead } from './head/read-fields.ts';
-import { chunkSizeIn, type JoinedChunks, joinChunks } from './whole-chunks.ts';
+import { chunkSizeIn, joinChunks } from './whole-chunks.ts';
 
 /** Of a response: longer lines serve nobody, and trailers are at most as long as a head. */
 const RESPONSE_LIMITS = {
@@ -66,7 +66,7 @@ export class ChunkedDecoder {
   }
 
   /** Decodes the next chunks, as far as they are whole in `bytes`; undefined if the next one is not. Overwrites what it has decoded. */
-  join(bytes: Buffer, from: number, to: number): JoinedChunks | undefined {
+  join(bytes: Buffer, from: number, to: number): ReturnType<typeof joinChunks> {
     return this.#phase === 'size' && this.#line === '' ? joinChunks(bytes, from, to) : undefined;
   }
 

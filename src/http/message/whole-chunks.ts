@@ -25,23 +25,14 @@ for (const [value, digit] of [...'0123456789abcdef'].entries()) {
   DIGITS[digit.toUpperCase().charCodeAt(0)] = value;
 }
 
-/** Chunks that follow one another. */
-export interface JoinedChunks {
-  readonly count: number;
-  /** Where the last chunk ends. */
-  readonly end: number;
-  /** What they carry. */
-  readonly data: Buffer;
-}
-
 /**
  * Reads the chunks that are whole in these bytes, up to the first one that is not, is malformed, or is the last of its body. What they
  * carry is moved together, over the lines between them.
  *
  * @param from where a chunk begins
- * @returns undefined if the first chunk is not whole
+ * @returns how many chunks were read, where the last one ends, and what they carry; undefined if the first chunk is not whole
  */
-export function joinChunks(bytes: Buffer, from: number, to: number): JoinedChunks | undefined {
+export function joinChunks(bytes: Buffer, from: number, to: number) {
   let count = 0;
   let at = from;
   let dataFrom = from;
