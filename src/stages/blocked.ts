@@ -3,7 +3,6 @@ import { US_PER_SECOND } from '../domain/clock.ts';
 import { ownerText } from '../domain/limits/scopes.ts';
 import { Refusal } from '../domain/problems.ts';
 import { BLOCKED, type Block, type Blocks } from '../facts/blocks.ts';
-import type { NamedLimit } from './buckets/payer-bucket.ts';
 import type { Denied } from './request-context.ts';
 
 /** Why nothing that comes from this address is served; undefined unless it is blocked. */
@@ -32,7 +31,7 @@ export function blockedCaller(
 }
 
 /** Nothing is counted for a caller who is blocked. */
-const NO_LIMIT: NamedLimit = { bucket: BLOCKED, limit: 0, windowSeconds: 0 };
+const NO_LIMIT = { bucket: BLOCKED, limit: 0, windowSeconds: 0 };
 
 /** It names neither the reason nor the author, which are for operators. */
 function denied(blocks: Blocks, { scope, id, untilMs }: Block, costPoints: number): Denied {

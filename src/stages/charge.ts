@@ -7,11 +7,17 @@ import { Hold } from '../store/in-flight/held-slots.ts';
 import { type BucketState, type Charge, costIn, type Decision, type Store } from '../store/store.ts';
 import type { Buckets, PayerBuckets } from './buckets/buckets.ts';
 import { limitText } from './buckets/limit-text.ts';
-import { fillingOf, forEachState, namedLimit, type PayerBucket } from './buckets/payer-bucket.ts';
+import {
+  fillingOf,
+  forEachState,
+  type LimitLeft,
+  namedLimit,
+  type PayerBucket,
+} from './buckets/payer-bucket.ts';
 import { onlyThose, rateLimitFields, violatedPolicies } from './buckets/rate-limit-fields.ts';
 import { bucketsOfSeveral } from './buckets/several-operations.ts';
 import { LastPayer } from './last-payer.ts';
-import type { Charged, NearLimit, Operation, RequestContext } from './request-context.ts';
+import type { Charged, Operation, RequestContext } from './request-context.ts';
 
 const TOO_MANY_MEANINGS = new Refusal(
   'BadRequest',
@@ -134,7 +140,7 @@ function beforeHold(buckets: readonly PayerBucket[], states: readonly BucketStat
 
 /** Which buckets an admitted request nearly emptied, and which shadow limits would have refused it. */
 interface Remarks {
-  nearLimit: NearLimit[] | undefined;
+  nearLimit: LimitLeft[] | undefined;
   shadowDenied: string[] | undefined;
 }
 

@@ -15,7 +15,7 @@ import type { RequestRules } from '../operations/listed-operation.ts';
 import type { Hold } from '../store/in-flight/held-slots.ts';
 import type { Charge, Decision, Settled, UncountedReason } from '../store/store.ts';
 import type { PayerBuckets } from './buckets/buckets.ts';
-import type { Filling, NamedLimit } from './buckets/payer-bucket.ts';
+import type { Filling, LimitLeft } from './buckets/payer-bucket.ts';
 import type { Identified } from './identify.ts';
 
 /** The canonical form of a request target, which is both charged and forwarded. */
@@ -44,13 +44,6 @@ export function payingAccess({ access, isForBoth }: Pick<Operation, 'access' | '
   return isForBoth === true ? 'caller' : access;
 }
 
-/** A bucket that is nearly empty after a charge. */
-export interface NearLimit extends NamedLimit {
-  /** The Account, Organization, principal or address whose bucket it is. */
-  readonly owner: string;
-  readonly remaining: number;
-}
-
 /** What every charge reports, whatever its outcome. */
 interface Reported {
   /** The RateLimit-Policy header. */
@@ -64,14 +57,10 @@ interface Reported {
 }
 
 /** A charge that was not made. It names the limit that needs the longest wait. */
-export interface Denied extends Reported, NamedLimit {
+export interface Denied extends Reported, LimitLeft {
   readonly outcome: 'denied';
   /** Empty if the caller is blocked, as is the policy: nothing was counted. */
   readonly rateLimit: string;
-  /** Whose bucket it is, or who is blocked. */
-  readonly owner: string;
-  /** Points left in that bucket. */
-  readonly remaining: number;
   /** Time until the cost fits. */
   readonly retryAfterUs: number;
   readonly refusal: Refusal;
@@ -85,7 +74,7 @@ export type Charged =
       readonly outcome: 'admitted';
       readonly rateLimit: string;
       /** Buckets that are nearly empty. */
-      readonly nearLimit: readonly NearLimit[] | undefined;
+      readonly nearLimit: readonly LimitLeft[] | undefined;
       /** Buckets whose shadow limit would have refused this request. */
       readonly shadowDenied: readonly string[] | undefined;
     })

@@ -82,15 +82,19 @@ export function wholeBucket(bucket: PayerBucket): {
   };
 }
 
-/** A limit as clients and operators see it, such as in the `extensions` of a 429 (contract section 7). */
-export interface NamedLimit {
+/** What is left of a limit of one owner. */
+export interface LimitLeft {
   /** The name of its row; `blocked` for a block. */
   readonly bucket: string;
   readonly limit: number;
   readonly windowSeconds: number;
+  /** The Account, Organization, principal or address whose bucket it is, or who is blocked. */
+  readonly owner: string;
+  readonly remaining: number;
 }
 
-export function namedLimit({ name, limit, windowSeconds }: PayerBucket): NamedLimit {
+/** A limit as clients and operators see it, such as in the `extensions` of a 429 (contract section 7). */
+export function namedLimit({ name, limit, windowSeconds }: PayerBucket) {
   return { bucket: name, limit, windowSeconds };
 }
 
@@ -173,13 +177,10 @@ export function forEachState<Found>(
 const SHORTEST_SECONDS = 60;
 
 /** A bucket that has reached a share of its limit. */
-export interface Filling extends NamedLimit {
+export interface Filling extends LimitLeft {
   readonly percent: 80 | 100;
   readonly scope: ScopeName;
-  /** The Account, Organization, principal or address whose bucket it is. */
-  readonly owner: string;
   readonly counts: PayerBucket['counts'];
-  readonly remaining: number;
   /** How long this is not reported again: a window, or the rest of a period. */
   readonly lastsMs: number;
 }
