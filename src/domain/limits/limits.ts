@@ -126,7 +126,7 @@ export function startOfMonths(
   limits: OverrideMaps,
   section: OverrideSection,
   id: string,
-  { organization, account, periodStartsOn }: LimitOwner,
+  { organization, account, periodStartsOn }: OwnerTerms,
 ): number | undefined {
   const own = limits[section].get(id)?.periodStartsOn;
   if (own !== undefined || section === 'organizations') return own ?? periodStartsOn;
@@ -134,7 +134,7 @@ export function startOfMonths(
 }
 
 /** An owner of limits: what decides its plan, and on which day its months begin. */
-export interface LimitOwner {
+export interface OwnerTerms {
   /** The plan that the token or the directory names. Of an Organization: the plan of an Account that is charged. */
   readonly plan?: string | undefined;
   /** The Organization of an Account, or the one that a principal is counted in. */

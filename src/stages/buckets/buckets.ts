@@ -2,10 +2,10 @@ import { LRUCache } from 'lru-cache';
 import type { Caller, Payer, Principal } from '../../domain/caller.ts';
 import {
   type AssignedPlan,
-  type LimitOwner,
   type Limits,
   limitInForce,
   NEVER,
+  type OwnerTerms,
   startOfMonths,
 } from '../../domain/limits/limits.ts';
 import { type LimitRow, largestLimitOf } from '../../domain/limits/rows.ts';
@@ -239,7 +239,7 @@ export class Buckets {
   }
 
   /** The name of an owner's plan; undefined without one. */
-  planOf(scope: ScopeName, id: string, owner: LimitOwner): string | undefined {
+  planOf(scope: ScopeName, id: string, owner: OwnerTerms): string | undefined {
     return planOfOwner(this.#limits, scope, id, owner, this.#nowMs())?.name;
   }
 

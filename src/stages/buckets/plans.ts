@@ -2,10 +2,10 @@ import type { Payer, Principal } from '../../domain/caller.ts';
 import {
   type AssignedPlan,
   assignedPlan,
-  type LimitOwner,
   type Limits,
   limitInForce,
   NEVER,
+  type OwnerTerms,
   rowNamed,
 } from '../../domain/limits/limits.ts';
 import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
@@ -39,7 +39,7 @@ export function plansOf(limits: Limits, payer: Payer, nowMs: number) {
 }
 
 /** An owner, and where its buckets are. */
-export interface BucketOwner extends LimitOwner {
+export interface BucketOwner extends OwnerTerms {
   readonly hashTag: string;
   /** Undefined outside a request, where none has shown it. */
   readonly principal?: Principal | undefined;
@@ -49,7 +49,7 @@ export interface BucketOwner extends LimitOwner {
  * Whose day the months of a principal begin on, whatever Account it acts for: one bucket counts its requests for all Accounts of an
  * Organization, and would start again with each change of its period.
  */
-export function monthsOfPrincipal({ hashTag, principal, account }: BucketOwner): LimitOwner {
+export function monthsOfPrincipal({ hashTag, principal, account }: BucketOwner): OwnerTerms {
   if (principal === undefined) return { organization: hashTag, account };
   const own = principal.home ?? principal;
   return { organization: hashTag, account: own.account, periodStartsOn: own.periodStartsOn };
@@ -60,7 +60,7 @@ export function planOfOwner(
   limits: Limits,
   scope: ScopeName,
   id: string,
-  { organization, account, plan }: LimitOwner,
+  { organization, account, plan }: OwnerTerms,
   nowMs: number,
 ): AssignedPlan | undefined {
   const { plan: whose } = scopeNamed(scope);
@@ -77,7 +77,7 @@ export function filedLimitOf(
   limits: Limits,
   bucket: string,
   id: string,
-  owner: LimitOwner,
+  owner: OwnerTerms,
   nowMs: number,
 ): number | 'none' | undefined {
   const row = rowNamed(limits, bucket);
@@ -91,7 +91,7 @@ function named({ plans }: Limits, name: string | undefined): AssignedPlan | unde
 }
 
 /** What a principal has of its own, also where its key belongs to another Account and names the plan of that one. */
-export function homeOf(principal: Principal): LimitOwner {
+export function homeOf(principal: Principal): OwnerTerms {
   const { home } = principal;
   return home === undefined || home.isGuess === true ? principal : home;
 }
@@ -100,11 +100,11 @@ export function homeOf(principal: Principal): LimitOwner {
  * Whether an Account belongs to the owner of a token or key, so that what the token says is of this Account: the principal's own one, or
  * one of its own Organization, or the one that the key belongs to.
  */
-export function isOwn(owner: LimitOwner | undefined, account: Payer['account']): boolean {
+export function isOwn(owner: OwnerTerms | undefined, account: Payer['account']): boolean {
   return owner?.account === undefined || owner.account === account;
 }
 
 /** The plan of a principal that acts for a foreign Account. */
-function ownPlan(limits: Limits, home: LimitOwner | undefined, nowMs: number): AssignedPlan | undefined {
+function ownPlan(limits: Limits, home: OwnerTerms | undefined, nowMs: number): AssignedPlan | undefined {
   return assignedPlan(limits, 'accounts', home?.account, nowMs) ?? named(limits, home?.plan);
 }
