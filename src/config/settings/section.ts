@@ -33,10 +33,13 @@ export function choice<Word extends string>(description: string, words: readonly
   return literals(words, { description, default: words[0] });
 }
 
+/** One of these words. The compiler cannot know it of a union that is made of a list, and would take its type as `never`. */
 export function literals<Word extends string>(words: readonly Word[], options: TSchemaOptions = {}) {
-  return Type.Union(
-    words.map((word) => Type.Literal(word)),
-    options,
+  return Type.Unsafe<Word>(
+    Type.Union(
+      words.map((word) => Type.Literal(word)),
+      options,
+    ),
   );
 }
 
