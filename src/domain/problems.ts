@@ -2,7 +2,6 @@
  * The gateway's own responses, as problem+json (contract section 7). A refusal is a value that a stage returns; it is never
  * thrown.
  */
-import { STATUS_CODES } from 'node:http';
 import type { FieldError } from './field-errors.ts';
 
 /** Status and title of each code that the gateway uses. */
@@ -79,11 +78,9 @@ export function problemValue(refusal: Refusal, requestId: string, baseUrl: strin
 /** A problem body without its request id, in two pieces, and the length of both in bytes of UTF-8. */
 function frameOf(refusal: Refusal, baseUrl: string) {
   const { code, detail, errors, extensions, status } = refusal;
-  const known = PROBLEMS[code];
-  const title = status === known.status ? known.title : STATUS_CODES[status];
   const head = JSON.stringify({
     type: `${baseUrl.replace(/(?<!\/)\/+$/, '')}/errors/${slugOf(code)}`,
-    title,
+    title: PROBLEMS[code].title,
     status,
     detail,
     code,

@@ -13,3 +13,8 @@ it.each(['https://api.example.com', 'https://api.example.com/', 'https://api.exa
     );
   },
 );
+
+it.each([400, 408, 417, 431])('a %i has the title of its type', (status) => {
+  const { text } = problemBody(new Refusal('BadRequest', 'It came late.', { status }), 'id', '');
+  expect(JSON.parse(text)).toMatchObject({ title: 'Bad Request', status });
+});
