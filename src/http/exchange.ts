@@ -75,7 +75,7 @@ export abstract class Exchange {
   /**
    * Reads the body, and sends a 100 first if the client waits for it.
    *
-   * @returns a stream that fails with a BodyError
+   * @returns its one stream, which fails with a BodyError
    */
   abstract readBody(maxBytes: number): Readable;
   /** Reads the rest of the body, and drops it. */

@@ -22,6 +22,8 @@ interface Rig {
   readonly upstream: TunnelUpstream;
   /** The upstream's side of a request that has just been sent, which holds its slot. */
   arrived(): Promise<ServerResponse>;
+  /** Waits until a request holds its slot. */
+  held(): Promise<void>;
   /** Sends the start of a request. */
   raw(...lines: readonly string[]): Promise<Socket>;
   get(): Promise<Response>;
@@ -38,6 +40,8 @@ interface End {
 
 const GET = ['GET /v3/reports HTTP/1.1'];
 const UPLOAD = ['POST /v3/reports HTTP/1.1', 'Content-Length: 200000'];
+/** As much of an upload as is read before it is sent on. */
+const BEGINNING = 'x'.repeat(65_536);
 
 const ENDS: Readonly<Record<string, End>> = {
   'the response has ended': {
@@ -62,10 +66,26 @@ const ENDS: Readonly<Record<string, End>> = {
       client.resetAndDestroy();
     },
   },
+  'the client is gone within the beginning of its upload': {
+    async run({ raw, held }) {
+      const client = await raw(...UPLOAD);
+      client.write('abc');
+      await held();
+      client.destroy();
+    },
+  },
+  'the beginning of the upload stalls': {
+    listen: { bodyTimeoutMs: 500 },
+    async run({ raw }) {
+      const client = await raw(...UPLOAD);
+      client.write('abc');
+      expect(String(await once(client, 'data'))).toMatch(/^HTTP\/1.1 408 /);
+    },
+  },
   'the client is gone within its upload': {
     async run({ raw, arrived }) {
       const client = await raw(...UPLOAD);
-      client.write('abc');
+      client.write(BEGINNING);
       await arrived();
       client.destroy();
     },
@@ -118,7 +138,7 @@ const ENDS: Readonly<Record<string, End>> = {
   'the upstream refused the upload and reset the connection': {
     async run({ raw, arrived }) {
       const client = await raw(...UPLOAD);
-      client.write('abc');
+      client.write(BEGINNING);
       const response = await arrived();
       response.writeHead(413, { 'Content-Length': '0' }).end(() => response.socket?.resetAndDestroy());
       client.write(Buffer.alloc(100_000));
@@ -192,6 +212,7 @@ async function startRig(store: object, { upstream: more, listen = {} }: End) {
   const rig: Rig = {
     gateway,
     upstream,
+    held,
     get: () => gateway.send('GET', '/v3/reports'),
     async raw(...lines) {
       const client = await connectRaw(gateway.url);

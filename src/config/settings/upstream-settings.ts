@@ -100,7 +100,7 @@ export const upstreamSchema = section('The service behind the gateway.', {
   ),
   queueTimeoutMs: milliseconds('How long a request may wait for its turn. It then gets a 503.', 5_000),
   bodyBufferBytes: whole(
-    'A request body of at most this length is read before its request waits for its turn, so that a slow client keeps no place at the upstream. Longer bodies are streamed.',
+    'A request body of at most this length is read before its request waits for its turn, so that a slow client keeps no place at the upstream. Of a longer body with a `Content-Length`, this much is read first. Other bodies are streamed at once, and with 0 all are.',
     65_536,
     [0, 1_048_576],
   ),

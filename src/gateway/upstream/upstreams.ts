@@ -5,7 +5,7 @@ import { Pool } from '../../http/client/pool.ts';
 import type { TimeLimits } from '../../http/client/request.ts';
 import type { TrustedProxies } from '../../http/message/fields/forwarded.ts';
 import type { PresentPayer, UpstreamQueue, WaitingPayer } from '../../observe/gateway-observer.ts';
-import { ShortBodies } from './short-bodies.ts';
+import { AwaitedBodies } from './awaited-bodies.ts';
 import { StalledUploads } from './stalled-uploads.ts';
 import { AdaptiveLimit } from './turns/adaptive-limit.ts';
 import type { TurnSettings } from './turns/guest.ts';
@@ -25,7 +25,7 @@ interface Place {
 export interface UpstreamSettings extends Place, TurnSettings, TimeLimits {
   readonly host: NonNullable<Place['host']>;
   readonly routes: readonly (Place & { readonly prefix: string })[];
-  /** The longest body that is read before its request asks for a turn. */
+  /** The longest body, and the longest beginning of one, that is read before its request asks for a turn. */
   readonly bodyBufferBytes: number;
   readonly tunnelIdleTimeoutMs: number;
 }
@@ -108,13 +108,13 @@ export class Upstream implements UpstreamQueue {
 
 /** Every upstream, found by path. */
 export class Upstreams {
-  readonly bodies: ShortBodies;
+  readonly bodies: AwaitedBodies;
   readonly #byPrefix: readonly Upstream[];
   readonly #main: Upstream;
 
   /** @throws Error when a certificate file cannot be read */
   constructor(settings: UpstreamSettings, trusted: TrustedProxies) {
-    this.bodies = new ShortBodies(settings.bodyBufferBytes);
+    this.bodies = new AwaitedBodies(settings.bodyBufferBytes);
     this.#main = new Upstream('', settings, settings, trusted);
     this.#byPrefix = settings.routes
       .map((place) => new Upstream(place.prefix, place, settings, trusted))

@@ -52,9 +52,45 @@ export async function readWhole(
     for await (const chunk of body) collected.add(chunk as Buffer);
     return collected.bytes;
   } catch (error) {
-    if (!(error instanceof BodyError)) return BROKE_OFF;
-    return error.refusal.code === 'PayloadTooLarge' ? tooLong : error.refusal;
+    const refusal = brokenBy(error);
+    return refusal.code === 'PayloadTooLarge' ? tooLong : refusal;
   }
+}
+
+/**
+ * Waits for the beginning of a body, which stays in its stream.
+ *
+ * @param body such as `Exchange.readBody` returns, and longer than that
+ * @returns undefined once the beginning is there; otherwise why it will not arrive
+ */
+export async function awaitBeginning(body: Readable, length: number): Promise<Refusal | undefined> {
+  await arrival(body, length);
+  return body.destroyed ? brokenBy(body.errored) : undefined;
+}
+
+/** Waits until so many bytes are in the stream, or it closes. */
+function arrival(body: Readable, length: number): Promise<void> {
+  return new Promise((resolve) => {
+    const beginning = new CollectedBytes(length);
+    const onReadable = () => {
+      if (beginning.length + body.readableLength < length) {
+        const piece = body.read() as Buffer | null;
+        if (piece !== null) beginning.add(piece);
+        return;
+      }
+      body.off('readable', onReadable).off('close', resolve).unshift(beginning.bytes);
+      resolve();
+    };
+    // Why it broke is read when it has closed.
+    body
+      .on('readable', onReadable)
+      .on('close', resolve)
+      .on('error', () => {});
+  });
+}
+
+function brokenBy(error: unknown): Refusal {
+  return error instanceof BodyError ? error.refusal : BROKE_OFF;
 }
 
 const FIRST_BYTES = 1_024;
@@ -77,6 +113,10 @@ class CollectedBytes {
       chunk.copy(this.#buffer, this.#length);
     }
     this.#length = needed;
+  }
+
+  get length(): number {
+    return this.#length;
   }
 
   get bytes(): Buffer {

@@ -13,6 +13,8 @@ let gateway: TestGateway;
 afterEach(() => gateway.close());
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+/** As much of a long body as is read before its request is sent on. */
+const BEGINNING = 'x'.repeat(65_536);
 
 /** An upstream that never finishes an answer, and counts what is open. */
 async function startHanging(beginAnswer: boolean) {
@@ -34,7 +36,7 @@ it.each([
     200,
     'in the middle of an upload',
     false,
-    `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\nhalf`,
+    `POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\n${BEGINNING}`,
   ],
   [
     200,

@@ -183,7 +183,7 @@ describe('a body that breaks off', () => {
     });
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
-    socket.write(`POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\nabc`);
+    socket.write(`POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\n${'x'.repeat(65_536)}`);
     const { statuses, text } = await answer;
     expect(statuses, text).toEqual([408]);
     expect(text).toMatch(/^Connection: close\r$/m);

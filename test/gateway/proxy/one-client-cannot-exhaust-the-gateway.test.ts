@@ -92,7 +92,7 @@ it('a body that never ends after its response gets no second response', async ()
   await start({ requestTimeoutMs: 300 });
   const slow = await connectRaw(gateway.url);
   const ended = untilClosed(slow);
-  slow.write(`POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\nabc`);
+  slow.write(`POST /v3/things HTTP/1.1\r\n${HEAD}Content-Length: 100000\r\n\r\n${'x'.repeat(65_536)}`);
   expect((await ended).statuses).toEqual([200]);
 });
 

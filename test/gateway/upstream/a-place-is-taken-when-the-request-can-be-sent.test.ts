@@ -13,6 +13,10 @@ const SHORT = `${POST}Content-Length: 600\r\n\r\n`;
 const LONG = `${POST}Content-Length: 100000\r\n\r\n`;
 const CHUNKED = `${POST}Transfer-Encoding: chunked\r\n\r\n`;
 const EXPECTING = `${POST}Expect: 100-continue\r\nContent-Length: 600\r\n\r\n`;
+/** Node's server reads it. */
+const LONG_AND_LAST = LONG.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n');
+/** As much of a long body as is read before its request takes a place. */
+const BEGINNING = 'x'.repeat(65_536);
 
 const uploadsIn = ({ seen }: TestUpstream) => seen.filter(({ method }) => method === 'POST').length;
 
@@ -82,19 +86,99 @@ it('a short body that arrives octet by octet reaches the upstream whole', async 
 
 it('upstream.bodyBufferBytes is the length of the longest body that is read first', async () => {
   const { gateway, send, open, charged } = await start(2);
-  const small = await startGateway({
-    upstream: await startUpstream(),
-    settings: { upstream: { url: gateway.upstream.url, bodyBufferBytes: 100 } },
-  });
-  onTestFinished(() => small.close());
   await send(1, `${SHORT}half`);
   await charged(1);
   expect(open.count).toBe(0);
-  const streamed = await connectRaw(small.url);
-  onTestFinished(() => void streamed.destroy());
-  streamed.write(`${SHORT}half`);
-  await expect.poll(() => open.count).toBe(1);
+  for (const [index, bodyBufferBytes] of [100, 0].entries()) {
+    const small = await startGateway({
+      upstream: await startUpstream(),
+      settings: { upstream: { url: gateway.upstream.url, bodyBufferBytes } },
+    });
+    onTestFinished(() => small.close());
+    const streamed = await connectRaw(small.url);
+    onTestFinished(() => void streamed.destroy());
+    streamed.write(SHORT + 'x'.repeat(bodyBufferBytes));
+    await expect.poll(() => open.count).toBe(index + 1);
+  }
 });
+
+it.each([
+  ['empty', LONG, ''],
+  ['almost there', LONG, BEGINNING.slice(1)],
+  ['read by Node', LONG_AND_LAST, 'half'],
+])('a long upload whose beginning is %s takes no place', async (_, head, part) => {
+  const { gateway, upstream, send, metric, charged } = await start(1);
+  const [socket] = await send(1, head + part);
+  await charged(1);
+  for (const token of ['lonely', 'other']) {
+    expect((await gateway.send('GET', '/v3/things', { token })).status).toBe(200);
+    expect(await metric('weir_upstream_queued')).toBe(0);
+  }
+  expect(uploadsIn(upstream)).toBe(0);
+  let text = '';
+  socket?.on('data', (bytes) => {
+    text += bytes;
+  });
+  socket?.write(BEGINNING.slice(part.length));
+  await expect.poll(() => uploadsIn(upstream)).toBe(1);
+  socket?.write('x'.repeat(100_000 - BEGINNING.length));
+  await expect.poll(() => text).toMatch(/\r\n\r\n.*100000/s);
+});
+
+it('a long upload that leaves, ends or stalls within its beginning takes no place', async () => {
+  const { send, charged, upstream } = await start(2, {
+    listen: { host: '127.0.0.1', port: 0, bodyTimeoutMs: 1_000 },
+  });
+  for (const [index, head] of [LONG, LONG_AND_LAST].entries()) {
+    const [leaving, ending, stalling] = await send(3, head + BEGINNING.slice(1));
+    await charged(3 * index + 3);
+    leaving?.resetAndDestroy();
+    ending?.end();
+    if (ending !== undefined) expect((await untilClosed(ending)).statuses).toEqual([400]);
+    if (stalling !== undefined) expect((await untilClosed(stalling)).statuses).toEqual([408]);
+  }
+  expect(uploadsIn(upstream)).toBe(0);
+});
+
+it('requests behind a long upload on its connection are answered after it', async () => {
+  const { send } = await start(1);
+  const [socket] = await send(1, LONG);
+  const answer = socket && untilClosed(socket);
+  for (let sent = 0; sent < 100_000; sent += 25_000) {
+    await new Promise(setImmediate);
+    socket?.write('x'.repeat(25_000));
+  }
+  const last = `${POST.replace('POST', 'GET')}Connection: close\r\n\r\n`;
+  socket?.write(SHORT + 'x'.repeat(600) + last);
+  const { statuses, text } = (await answer) ?? { statuses: [], text: '' };
+  expect(statuses).toEqual([200, 200, 200]);
+  expect(text.match(/\r\n\r\n\d+/g)?.map((body) => Number(body))).toEqual([100_000, 600, 0]);
+});
+
+it.each([
+  ['the edge', ''],
+  ['Node', 'TE: trailers\r\n'],
+])(
+  'a connection that %s reads goes on after an upload that got no turn behind its beginning',
+  async (_, line) => {
+    const hanging = await startUpstream((request) => void request.resume());
+    onTestFinished(() => hanging.close());
+    const { send } = await start(1, {
+      upstream: { url: hanging.url, connections: 1, queueTimeoutMs: 50, bodyBufferBytes: 1_000 },
+    });
+    await send(1, `${POST.replace('POST', 'GET')}\r\n`);
+    await expect.poll(() => hanging.seen.length).toBe(1);
+    const [socket] = await send(1, `${POST}${line}Content-Length: 60000\r\n\r\n${'x'.repeat(1_000)}`);
+    const answer = socket && untilClosed(socket);
+    if (socket !== undefined) await once(socket, 'data');
+    for (const part of ['x'.repeat(20_000), 'x'.repeat(20_000), 'x'.repeat(19_000)]) {
+      socket?.write(part);
+      for (let turn = 0; turn < 3; turn++) await new Promise(setImmediate);
+    }
+    socket?.write('GET /v3/things HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n');
+    expect((await answer)?.statuses).toEqual([503, 401]);
+  },
+);
 
 it('a short body that ends early takes no place and never reaches the upstream', async () => {
   const { send, charged, upstream } = await start(2);
@@ -116,7 +200,7 @@ it('a short body that stalls gets a 408', async () => {
 });
 
 it.each([
-  ['long', LONG, 'half'],
+  ['long', LONG, BEGINNING],
   ['chunked', CHUNKED, '4\r\nhalf\r\n'],
   ['expecting', EXPECTING, 'half'],
 ])(
@@ -201,6 +285,7 @@ it('no place is lost to clients that stall, leave, end early or send at once', a
     [SHORT, 'x'.repeat(600)],
     [SHORT, 'half'],
     [LONG, 'half'],
+    [LONG, BEGINNING],
     [LONG, 'x'.repeat(100_000)],
     [CHUNKED, '4\r\nhalf\r\n'],
     [CHUNKED, '4\r\nhalf\r\n0\r\n\r\n'],

@@ -54,7 +54,7 @@ it('while one Account has 60 slow requests under way, another one is served at o
 
 it('while one Account has 60 slow uploads under way, another one is served at once', async () => {
   const { gateway, held, send } = await start({ connections: 20 });
-  await send(UPLOAD, 60);
+  await send(UPLOAD + 'x'.repeat(65_536), 60);
   await expect.poll(() => held.length).toBe(18);
   const response = await gateway.send('GET', '/v3/things', { token: 'lonely' });
   expect(response.status).toBe(200);

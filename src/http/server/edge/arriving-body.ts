@@ -57,7 +57,7 @@ export class ArrivingBody extends Readable {
       this.#isAsked = this.push(part);
     }
     if (this.#left > 0) {
-      if (this.#waitingBytes >= KEPT_BYTES) this.#socket.pause();
+      if (this.#waitingBytes + this.readableLength >= KEPT_BYTES) this.#socket.pause();
     } else if (this.#waiting.length === 0) this.push(null);
   }
 

@@ -18,6 +18,7 @@ const TCP_KEEP_ALIVE_MS = 60_000;
 export class NodeExchange extends Exchange {
   readonly reader = 'node';
   readonly #turn: NodeTurn;
+  #streamed: RequestBody | undefined;
   #isHeadSent = false;
 
   constructor(turn: NodeTurn) {
@@ -80,11 +81,13 @@ export class NodeExchange extends Exchange {
   }
 
   readBody(maxBytes: number): Readable {
-    return new RequestBody(this.#turn, isContinueExpected(this.head), maxBytes);
+    this.#streamed ??= new RequestBody(this.#turn, isContinueExpected(this.head), maxBytes);
+    return this.#streamed;
   }
 
   dropBody(): void {
-    this.#turn.drop();
+    if (this.#streamed === undefined) this.#turn.drop();
+    else this.#streamed.destroy();
   }
 
   get awaitedBytes(): number | undefined {

@@ -1,17 +1,18 @@
 import { totalmem } from 'node:os';
 import { Refusal } from '../../domain/problems.ts';
-import { bodyTooLong, readWhole } from '../../http/message/whole-body.ts';
+import { awaitBeginning, bodyTooLong, readWhole } from '../../http/message/whole-body.ts';
 import type { PortRequest } from '../entrance.ts';
 
 /** All of these bodies may take an eighth of the memory, and the bodies of one payer an eighth of that. */
 const PART = 8;
 
 /**
- * Reads short bodies before their requests ask for a turn: a slow client then keeps no place at an upstream. Above its bounds, bodies are
- * streamed: clients that never finish could hold all the room, so nobody waits for it.
+ * Reads bodies of known length before their requests ask for a turn, so that a slow client keeps no place at an upstream: short ones whole,
+ * and the beginning of longer ones. Above its bounds, bodies are streamed at once: clients that never finish could hold all the room, so
+ * nobody waits for it.
  */
-export class ShortBodies {
-  /** Of one body. */
+export class AwaitedBodies {
+  /** Of a short body, and of the beginning of a longer one. */
   readonly #maxLength: number;
   /** Of all together. */
   readonly #maxBytes: number;
@@ -24,18 +25,23 @@ export class ShortBodies {
   }
 
   /**
-   * Reads the body of a request into its exchange.
+   * Reads a short body into its exchange. Of a longer one, waits for the beginning, which stays in the stream.
    *
    * @param payer whose bodies are bounded together
-   * @returns undefined if the body is to be streamed; otherwise later: why the request cannot go on
+   * @returns undefined if the body is to be streamed at once; otherwise later: why the request cannot go on
    */
   read({ source: exchange }: PortRequest, payer: string): Promise<Refusal | undefined> | undefined {
-    const length = Number(exchange.field('content-length') ?? Number.POSITIVE_INFINITY);
-    // The upstream is asked first whether it takes a body that is not yet sent.
-    if (length > this.#maxLength || exchange.field('expect') !== undefined) return undefined;
+    const stated = exchange.field('content-length');
+    // The upstream is asked first whether it takes a body that is not yet sent. A client that sends chunks may wait for answers to them.
+    if (stated === undefined || exchange.field('expect') !== undefined) return undefined;
+    const length = Number(stated);
+    const bytes = Math.min(length, this.#maxLength);
     const held = this.#byPayer.get(payer) ?? 0;
-    if (this.#bytes + length > this.#maxBytes || held + length > this.#maxBytes / PART) return undefined;
-    this.#hold(payer, length);
+    const hasRoom = this.#bytes + bytes <= this.#maxBytes && held + bytes <= this.#maxBytes / PART;
+    if (bytes === 0 || !hasRoom) return undefined;
+    this.#hold(payer, bytes);
+    if (length > bytes)
+      return awaitBeginning(exchange.readBody(length), bytes).finally(() => this.#hold(payer, -bytes));
     const { onClosed } = exchange;
     exchange.onClosed = () => {
       this.#hold(payer, -length);
