@@ -5,8 +5,6 @@ import { isLoopback } from '../config/settings/section.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { judgeToken } from './judge-token.ts';
 
-type AdminSettings = Settings['admin'];
-
 /** Why a request may not use the guarded part of the admin port. */
 interface AccessRefusal {
   readonly status: 401 | 403 | 503;
@@ -21,7 +19,7 @@ const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i;
  * `admin.token` or `admin.tokenFile`. Without either, only a gateway that listens on a loopback address answers, and only
  * to a loopback name: another site's page cannot reach it through a name of its own (DNS rebinding).
  */
-export function adminGuard(settings: AdminSettings) {
+export function adminGuard(settings: Settings['admin']) {
   return async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply | undefined> => {
     reply.header('Cache-Control', 'no-store').header('X-Content-Type-Options', 'nosniff');
     const refusal = refusalOf(settings, request) ?? foreignPage(request);
@@ -31,7 +29,7 @@ export function adminGuard(settings: AdminSettings) {
   };
 }
 
-function refusalOf(settings: AdminSettings, { headers }: FastifyRequest): AccessRefusal | undefined {
+function refusalOf(settings: Settings['admin'], { headers }: FastifyRequest): AccessRefusal | undefined {
   switch (judgeToken(headers.authorization, settings, 'admin')) {
     case 'right':
       return undefined;
@@ -49,7 +47,7 @@ function refusalOf(settings: AdminSettings, { headers }: FastifyRequest): Access
   }
 }
 
-function withoutToken({ host: address }: AdminSettings, host = ''): AccessRefusal | undefined {
+function withoutToken({ host: address }: Settings['admin'], host = ''): AccessRefusal | undefined {
   if (!isLoopback(address)) {
     return { status: 403, error: 'Set admin.tokenFile or WEIR_ADMIN_TOKEN to use this.' };
   }

@@ -9,7 +9,7 @@ import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import type { ChangeHistory } from '../admin/history/change-history.ts';
 import { addChangesRoutes } from '../admin/history/changes-route.ts';
 import type { UsageSources } from '../admin/usage/owner-usage.ts';
-import { addExportRoute, type PastCounts } from '../admin/usage/past-routes.ts';
+import { addExportRoute } from '../admin/usage/past-routes.ts';
 import { addUsageRoutes } from '../admin/usage/usage-routes.ts';
 import type { Why } from '../admin/why/why-refused.ts';
 import { addWhyRoute } from '../admin/why/why-route.ts';
@@ -24,6 +24,7 @@ import { refuseUnread } from '../http/server/unreadable.ts';
 import type { Changes } from '../observe/log/noticed-changes.ts';
 import { Exposition } from '../observe/metrics/exposition.ts';
 import type { Metrics } from '../observe/metrics/metrics.ts';
+import type { PostgresJournal } from '../store/journal/postgres.ts';
 import type { Address } from './dependencies.ts';
 
 /** What the admin port serves. */
@@ -35,7 +36,7 @@ export interface AdminSources {
   readonly metrics: Metrics;
   readonly usage: UsageSources;
   /** Where past counts are read; undefined if nothing is recorded. */
-  readonly past: PastCounts | undefined;
+  readonly past: PostgresJournal | undefined;
   readonly fleet: Fleet;
   readonly reports: OwnerReports;
   /** Live limits, blocks and revocations. */

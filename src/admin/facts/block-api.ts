@@ -21,13 +21,6 @@ import { changeFacts } from './fact-change.ts';
 /** A block as an operator sees it, in the form of a live limit. `notes`: what the operator should know of one that has just been made. */
 export type ShownBlock = ReturnType<typeof shownBlock> & { readonly notes?: readonly string[] };
 
-interface BlockSources {
-  readonly blocks: Blocks;
-  readonly facts: FollowedFacts<Block>;
-  readonly log: Changes;
-  readonly owners: KnownOwners;
-}
-
 /** Who is blocked. */
 interface BlockTarget {
   readonly scope: BlockScope;
@@ -49,9 +42,14 @@ function blockTarget(scope: BlockScope, given: string): BlockTarget {
 export class BlockApi implements FactApi {
   readonly path = '/blocks';
   readonly title = 'The blocks';
-  readonly #sources: BlockSources;
+  readonly #sources;
 
-  constructor(sources: BlockSources) {
+  constructor(sources: {
+    readonly blocks: Blocks;
+    readonly facts: FollowedFacts<Block>;
+    readonly log: Changes;
+    readonly owners: KnownOwners;
+  }) {
     this.#sources = sources;
   }
 

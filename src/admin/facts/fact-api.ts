@@ -11,15 +11,6 @@ export interface FactRequest {
   readonly query: unknown;
 }
 
-/** One way to change facts. */
-interface FactRoute {
-  readonly method: 'PUT' | 'POST' | 'DELETE';
-  /** Such as `/blocks/accounts/:id`. */
-  readonly path: string;
-  /** Makes the change, and returns the answer. Rejects with an ActionRefused. */
-  change(request: FactRequest): Promise<object>;
-}
-
 /** How the admin port lists and changes the facts of one kind. */
 export interface FactApi {
   /** Where they are listed. */
@@ -31,7 +22,13 @@ export interface FactApi {
   /** How long ago the list was read from Redis. */
   readonly ageSeconds: number;
   list(): Promise<readonly object[]>;
-  readonly routes: readonly FactRoute[];
+  readonly routes: readonly {
+    readonly method: 'PUT' | 'POST' | 'DELETE';
+    /** Such as `/blocks/accounts/:id`. */
+    readonly path: string;
+    /** Makes the change, and returns the answer. Rejects with an ActionRefused. */
+    change(request: FactRequest): Promise<object>;
+  }[];
 }
 
 /** Adds a GET of each list, which is a 503 while the list was never read, and the routes that change facts. */

@@ -3,7 +3,6 @@ import { formatPath, type Problem, problemsOf } from '../../config/problem.ts';
 import { maskUrl } from '../../config/reader/mask.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { didYouMean } from '../../config/reader/value-messages.ts';
-import type { Immutable } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
 import {
   CONTRACT_ROWS,
@@ -30,9 +29,6 @@ export function limitOwner(section: OverrideSection, id: string): LimitOwner {
   if (owner === undefined) throw new ActionRefused(notAnAddress(id));
   return { section, id: owner };
 }
-
-/** What a `PUT /limits/live/…` asks for. */
-export type LimitRequest = Immutable<ReturnType<typeof readLimitRequest>>;
 
 /**
  * Reads `?why=…&by=…&bucket=…`, or a body as of a PUT, in which only the names of the buckets matter.

@@ -1,5 +1,6 @@
 import { bySection } from '../../config/files/limits/parse-limits.ts';
 import type { Problem } from '../../config/problem.ts';
+import type { Immutable } from '../../config/settings/settings.ts';
 import { type Limits, rowNamed } from '../../domain/limits/limits.ts';
 import { OVERRIDE_SECTIONS, type OverrideSection, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { FollowedFacts } from '../../facts/followed-facts.ts';
@@ -12,14 +13,7 @@ import type { KnownOwners } from '../find/known-owners.ts';
 import type { BlockApi } from './block-api.ts';
 import type { FactApi } from './fact-api.ts';
 import { changeFacts } from './fact-change.ts';
-import {
-  type LimitOwner,
-  type LimitRequest,
-  limitOwner,
-  problemText,
-  readLimitRequest,
-  readRemoval,
-} from './limit-request.ts';
+import { type LimitOwner, limitOwner, problemText, readLimitRequest, readRemoval } from './limit-request.ts';
 import { type LimitTarget, raisedLimit } from './raised-limits.ts';
 
 /** A live limit as an operator sees it. `notes`: what the operator should know of a change that has just been made. */
@@ -29,26 +23,24 @@ export type ShownLimit = ReturnType<typeof shown> & {
   readonly notes?: readonly string[];
 };
 
-interface LiveLimitSources {
-  readonly buckets: Buckets;
-  readonly facts: FollowedFacts<LiveLimit>;
-  /** Are listed before the live limits. */
-  readonly blocks: Pick<BlockApi, 'list' | 'isRead' | 'ageSeconds'>;
-  readonly log: Changes;
-  readonly owners: Pick<KnownOwners, 'refuseUnknown'>;
-  /** What the files set for a bucket of an owner; undefined if they have no such row. */
-  filedLimit(bucket: string, id: string): Promise<number | 'none' | undefined>;
-  /** The operations that could never be admitted under these limits. */
-  findCosts(limits: Limits): readonly Problem[];
-}
-
 /** Sets, removes and lists live limits. Each change writes one audit line. */
 export class LiveLimitApi implements FactApi {
   readonly path = '/limits/live';
   readonly title = 'The live limits and blocks';
-  readonly #sources: LiveLimitSources;
+  readonly #sources;
 
-  constructor(sources: LiveLimitSources) {
+  constructor(sources: {
+    readonly buckets: Buckets;
+    readonly facts: FollowedFacts<LiveLimit>;
+    /** Are listed before the live limits. */
+    readonly blocks: Pick<BlockApi, 'list' | 'isRead' | 'ageSeconds'>;
+    readonly log: Changes;
+    readonly owners: Pick<KnownOwners, 'refuseUnknown'>;
+    /** What the files set for a bucket of an owner; undefined if they have no such row. */
+    filedLimit(bucket: string, id: string): Promise<number | 'none' | undefined>;
+    /** The operations that could never be admitted under these limits. */
+    findCosts(limits: Limits): readonly Problem[];
+  }) {
     this.#sources = sources;
   }
 
@@ -105,7 +97,7 @@ export class LiveLimitApi implements FactApi {
   /** Rejects with an ActionRefused where a limit is below the cost of an operation, or nobody is known to have the id. */
   async set(
     owner: LimitOwner,
-    { limits, forMs, isForced, why, by }: LimitRequest,
+    { limits, forMs, isForced, why, by }: Immutable<ReturnType<typeof readLimitRequest>>,
   ): Promise<readonly ShownLimit[]> {
     this.#refuseCosts(owner, limits);
     const { id } = owner;
@@ -144,7 +136,7 @@ export class LiveLimitApi implements FactApi {
     return Promise.all(known);
   }
 
-  #refuseCosts({ section, id }: LimitOwner, limits: LimitRequest['limits']): void {
+  #refuseCosts({ section, id }: LimitOwner, limits: readonly Pick<LimitTarget, 'bucket' | 'limit'>[]): void {
     const { buckets, findCosts } = this.#sources;
     const asked = Object.fromEntries(limits.map(({ bucket, limit }) => [bucket, { limit, shadow: false }]));
     const overrides = bySection((one) => new Map(one === section ? [[id, { limits: asked }]] : []));

@@ -12,7 +12,7 @@ import { ActionRefused, readReason } from '../action.ts';
 import type { FactApi } from './fact-api.ts';
 import { changeFacts } from './fact-change.ts';
 import { readRevocationRequest, TARGET_NAMES, targetOrRefusal } from './revocation-request.ts';
-import { type RevocationTries, shownTry, type Tries, triedKey } from './tries.ts';
+import { type RevocationTries, shownTry, type Try, triedKey } from './tries.ts';
 
 /** A revocation as an operator sees it. */
 export type ShownRevocation = ReturnType<typeof shown> & {
@@ -22,14 +22,6 @@ export type ShownRevocation = ReturnType<typeof shown> & {
 
 /** A revocation, or an undoing, that has just been made; `notes`: what the operator should know. */
 type MadeRevocation = ReturnType<typeof shown> & { readonly notes: readonly string[] };
-
-interface RevocationSources {
-  readonly facts: FollowedFacts<Revocation>;
-  readonly log: Changes;
-  readonly identity: Settings['identity'];
-  readonly tries: RevocationTries;
-  identities(): readonly Identities[];
-}
 
 const DIGEST_START = new RegExp(`^(?:sha256:)?([0-9a-f]{${SHOWN_DIGITS},64})$`, 'i');
 
@@ -43,9 +35,15 @@ class NotShared extends ActionRefused {
 export class RevocationApi implements FactApi {
   readonly path = '/revocations';
   readonly title = 'The revocations';
-  readonly #sources: RevocationSources;
+  readonly #sources;
 
-  constructor(sources: RevocationSources) {
+  constructor(sources: {
+    readonly facts: FollowedFacts<Revocation>;
+    readonly log: Changes;
+    readonly identity: Settings['identity'];
+    readonly tries: RevocationTries;
+    identities(): readonly Identities[];
+  }) {
     this.#sources = sources;
   }
 
@@ -74,7 +72,7 @@ export class RevocationApi implements FactApi {
   /** Those in force at this replica, the latest first. */
   async list(): Promise<readonly ShownRevocation[]> {
     const inForce = this.#inForce().toSorted((a, b) => b.atMs - a.atMs);
-    const tries: Tries = inForce.length === 0 ? new Map() : await this.#sources.tries.latest();
+    const tries = inForce.length === 0 ? new Map<string, Try>() : await this.#sources.tries.latest();
     return inForce.map((one) => ({ ...shown(one), lastTried: shownTry(tries.get(triedKey(one))) }));
   }
 

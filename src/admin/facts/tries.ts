@@ -38,9 +38,6 @@ const asMessage = matching(
   }),
 );
 
-/** By what is revoked. */
-export type Tries = ReadonlyMap<string, Try>;
-
 /** The key of a revocation among the tries. */
 export function triedKey({ revoked }: Revocation): string {
   return targetKey(revoked);
@@ -51,8 +48,8 @@ export function shownTry(last: Try | undefined) {
   return last === undefined ? null : { at: new Date(last.atMs).toISOString(), from: last.address };
 }
 
-/** The tries that a record holds, latest last. */
-export async function readTries(record: MessageRecord): Promise<Tries> {
+/** The tries that a record holds, by what is revoked, latest last. */
+export async function readTries(record: MessageRecord): Promise<ReadonlyMap<string, Try>> {
   return latestOf((await record.read()).flatMap((text) => readTry(text) ?? []));
 }
 
@@ -60,7 +57,7 @@ export async function readTries(record: MessageRecord): Promise<Tries> {
 export class RevocationTries {
   readonly #shared: SharedStore | undefined;
   readonly #nowMs: () => number;
-  #known: Tries = new Map();
+  #known: ReadonlyMap<string, Try> = new Map();
   #own = new Map<string, Try>();
   #timer: NodeJS.Timeout | undefined;
   #reading: { readonly atMs: number; readonly done: Promise<void> } | undefined;
@@ -87,7 +84,7 @@ export class RevocationTries {
   }
 
   /** The tries at all replicas. While Redis cannot be read: the last that were read, and this replica's own. */
-  async latest(): Promise<Tries> {
+  async latest(): Promise<ReadonlyMap<string, Try>> {
     const nowMs = performance.now();
     if (this.#reading === undefined || nowMs - this.#reading.atMs > pace.triesReadingMs) {
       this.#reading = { atMs: nowMs, done: this.#withRecord((record) => this.#read(record)) };
@@ -139,7 +136,7 @@ async function write(record: MessageRecord, tries: readonly Try[]): Promise<void
 }
 
 /** The latest of each revocation, latest last. */
-function latestOf(tries: readonly Try[]): Tries {
+function latestOf(tries: readonly Try[]): ReadonlyMap<string, Try> {
   const latest = new Map<string, Try>();
   for (const one of tries.toSorted((a, b) => a.atMs - b.atMs)) {
     const key = triedKey(one);

@@ -48,26 +48,24 @@ export interface PricedOperation extends Priced {
   readonly access: Access;
 }
 
-interface FindSources {
-  readonly owners: KnownOwners;
-  limits(): Limits;
-  operations(): readonly PricedOperation[];
-  /** Requests with this id that got a 429 within a day; undefined while Redis cannot be read. */
-  refused(requestId: string): Promise<readonly WhyRefused[] | undefined>;
-  /** Requests that any replica refused in the last minutes, for whatever reason. */
-  refusals(): Promise<readonly RefusedRequest[]>;
-  /** Requests with this id that ended at any replica in the last minutes, the last one first. May take two seconds. */
-  requests(requestId: string): Promise<readonly EndedRequest[]>;
-}
-
 const LONGEST_QUERY = 256;
 const MOST_NEAREST = 8;
 
 /** Finds whatever has an id. */
 export class Finder {
-  readonly #sources: FindSources;
+  readonly #sources;
 
-  constructor(sources: FindSources) {
+  constructor(sources: {
+    readonly owners: KnownOwners;
+    limits(): Limits;
+    operations(): readonly PricedOperation[];
+    /** Requests with this id that got a 429 within a day; undefined while Redis cannot be read. */
+    refused(requestId: string): Promise<readonly WhyRefused[] | undefined>;
+    /** Requests that any replica refused in the last minutes, for whatever reason. */
+    refusals(): Promise<readonly RefusedRequest[]>;
+    /** Requests with this id that ended at any replica in the last minutes, the last one first. May take two seconds. */
+    requests(requestId: string): Promise<readonly EndedRequest[]>;
+  }) {
     this.#sources = sources;
   }
 

@@ -19,32 +19,30 @@ const MOST_NEAREST = 5;
 /** Asks a directory in nobody's name: it knows what is not in a token. */
 export const NOBODY: Principal = { id: '', type: 'Person', account: '', actsFor: new Set() };
 
-interface KnownSources {
-  readonly identities: {
-    /** The ids of a scope that the files of identities have; undefined for addresses. */
-    named(scope: BlockScope): ReadonlySet<string> | undefined;
-    /** Whether the files list everybody. */
-    readonly areListed: boolean;
-    /** A principal of the files. */
-    principalOf(id: string): Principal | undefined;
-  };
-  readonly activity: Activity;
-  /** The principals that were seen lately; undefined where the files list everybody. */
-  readonly seen: { has(principal: string): boolean; ids(): Iterable<string> } | undefined;
-  readonly blocks: Blocks;
-  readonly live: Pick<LiveLimits, 'inForce'>;
-  readonly directory: Directory;
-  limits(): Limits;
-  /** Unix time by the clock of Redis. */
-  nowMs(): number;
-  reports(): OwnerReports;
-}
-
 /** Who exists, as far as files, a directory and the requests of the last minutes show it. */
 export class KnownOwners {
-  readonly #sources: KnownSources;
+  readonly #sources;
 
-  constructor(sources: KnownSources) {
+  constructor(sources: {
+    readonly identities: {
+      /** The ids of a scope that the files of identities have; undefined for addresses. */
+      named(scope: BlockScope): ReadonlySet<string> | undefined;
+      /** Whether the files list everybody. */
+      readonly areListed: boolean;
+      /** A principal of the files. */
+      principalOf(id: string): Principal | undefined;
+    };
+    readonly activity: Activity;
+    /** The principals that were seen lately; undefined where the files list everybody. */
+    readonly seen: { has(principal: string): boolean; ids(): Iterable<string> } | undefined;
+    readonly blocks: Blocks;
+    readonly live: Pick<LiveLimits, 'inForce'>;
+    readonly directory: Directory;
+    limits(): Limits;
+    /** Unix time by the clock of Redis. */
+    nowMs(): number;
+    reports(): OwnerReports;
+  }) {
     this.#sources = sources;
   }
 

@@ -29,17 +29,6 @@ interface Publication {
   readonly takenAtMs: number;
 }
 
-/** Where a replica's own publication comes from. */
-interface PublicationSources {
-  readonly talkers: Talkers;
-  readonly blocks: Pick<Blocks, 'of'>;
-  pulse(): Pulse;
-  /** Unix time by the clock of Redis. */
-  nowMs(): number;
-  /** Counts what other replicas did not write. */
-  readonly ignored: Pick<Ignored, 'add'>;
-}
-
 /** One place of a ranking. */
 export interface FleetTalker extends Talker {
   /** Missing unless it is blocked. */
@@ -69,7 +58,7 @@ export interface FleetReading {
 /** Publishes what this replica has counted every second, and reads what the others have. */
 export class Fleet {
   readonly #replica: string;
-  readonly #sources: PublicationSources;
+  readonly #sources;
   readonly #board: Board | undefined;
   readonly #ended = new AbortController();
   /** When Redis last took or gave a publication. */
@@ -78,7 +67,19 @@ export class Fleet {
   #others: { readonly readAtMs: number; readonly publications: ReadonlyMap<string, Publication> };
 
   /** @param board undefined where this process is the only replica */
-  constructor(replica: string, sources: PublicationSources, board: Board | undefined) {
+  constructor(
+    replica: string,
+    sources: {
+      readonly talkers: Talkers;
+      readonly blocks: Pick<Blocks, 'of'>;
+      pulse(): Pulse;
+      /** Unix time by the clock of Redis. */
+      nowMs(): number;
+      /** Counts what other replicas did not write. */
+      readonly ignored: Pick<Ignored, 'add'>;
+    },
+    board: Board | undefined,
+  ) {
     this.#replica = replica;
     this.#sources = sources;
     this.#board = board;
@@ -196,7 +197,7 @@ function textOf({ summary, pulse }: Publication): string {
 function readPublication(
   text: string,
   nowMs: number,
-  ignored: PublicationSources['ignored'],
+  ignored: Pick<Ignored, 'add'>,
 ): Publication | undefined {
   const published = parsed(text);
   const summary = readSummary(published);

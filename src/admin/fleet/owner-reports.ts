@@ -37,15 +37,6 @@ const MOST_REPORTS = 32;
 const LONGEST_WAIT_MS = 2_500;
 const LOOK_MS = 100;
 
-interface ReportSources {
-  readonly activity: Activity;
-  readonly refusals: Refusals;
-  readonly requests: Pick<LastRequests, 'find'>;
-  /** Unix time by the clock of Redis. */
-  nowMs(): number;
-  readonly ignored: Ignored;
-}
-
 /** Where the replicas meet. */
 interface ReportBoards {
   /** What a replica was asked about, while it was. */
@@ -67,7 +58,7 @@ const IDLE: Recent = {
  */
 export class OwnerReports {
   readonly #replica: string;
-  readonly #sources: ReportSources;
+  readonly #sources;
   readonly #boards: ReportBoards | undefined;
   readonly #ended = new AbortController();
   /** Until when this replica asks about something, on the monotonic clock. */
@@ -75,7 +66,18 @@ export class OwnerReports {
   #reading: { readonly atMs: number; readonly others: Promise<OtherReports> } | undefined;
 
   /** @param boards undefined where this process is the only replica */
-  constructor(replica: string, sources: ReportSources, boards: ReportBoards | undefined) {
+  constructor(
+    replica: string,
+    sources: {
+      readonly activity: Activity;
+      readonly refusals: Refusals;
+      readonly requests: Pick<LastRequests, 'find'>;
+      /** Unix time by the clock of Redis. */
+      nowMs(): number;
+      readonly ignored: Ignored;
+    },
+    boards: ReportBoards | undefined,
+  ) {
     this.#replica = replica;
     this.#sources = sources;
     this.#boards = boards;

@@ -79,10 +79,13 @@ const pulse = Type.Object({
   changes: Type.Optional(Type.Array(noticedChange, { maxItems: MOST_CHANGES })),
   /** The version of Weir. A replica of an earlier version does not publish it. */
   version: Type.Optional(plainText(50)),
-  /** The memory of the process, and when the first certificate of its ports ends. A replica of an earlier version does not publish them. */
+  /**
+   * The memory of the process, null while the system does not say; and when the first certificate of its ports ends, null without any. A
+   * replica of an earlier version does not publish them.
+   */
   memoryBytes: Type.Optional(nullable(amount)),
   certificateEndsMs: Type.Optional(nullable(timeMs)),
-  /** The age of the oldest count that is not in the journal. A replica without one, or of an earlier version, does not publish it. */
+  /** The age of the oldest count that is not in the journal; null without one. A replica of an earlier version does not publish it. */
   journalLagSeconds: Type.Optional(nullable(amount)),
   /** The upstreams that requests wait for. A replica of an earlier version does not publish them. */
   queues: Type.Optional(Type.Array(queue, { maxItems: MOST_QUEUES })),
@@ -128,28 +131,10 @@ export type Second = Immutable<Static<typeof second>>;
 
 export type Slices = Immutable<Static<typeof slices>>;
 
-export type QueueState = Immutable<Static<typeof queue>>;
-
 type PublishedPulse = Immutable<Static<typeof pulse>>;
 
 /** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
-export type Pulse = PublishedPulse & {
-  readonly adminUrl: string | null;
-  readonly history: readonly Slices[];
-  readonly clockOffsetMs: number | null;
-  readonly takenAtMs: number;
-  readonly operations: string;
-  readonly version: string;
-  /** Null while the system does not say. */
-  readonly memoryBytes: number | null;
-  /** Null without certificates. */
-  readonly certificateEndsMs: number | null;
-  /** Null without a journal. */
-  readonly journalLagSeconds: number | null;
-  readonly changes: readonly NoticedChange[];
-  readonly queues: readonly QueueState[];
-  readonly store: Required<PublishedPulse['store']>;
-};
+export type Pulse = Required<PublishedPulse> & { readonly store: Required<PublishedPulse['store']> };
 
 const asPulse = matching(pulse);
 const LISTS = { changes: matching(noticedChange), queues: matching(queue), refusals: asRefusedRequest };

@@ -13,7 +13,6 @@ import {
   NAMED_PAYERS,
   PULSE_SECONDS,
   type Pulse,
-  type QueueState,
   quantileMs,
   SERIES,
   type Second,
@@ -27,30 +26,6 @@ const SECOND_MS = 1_000;
 /** The store's percentile covers this many seconds. */
 const STORE_SECONDS = 10;
 
-/** What a replica reports about itself. */
-interface PulseSources {
-  readonly metrics: {
-    requestTotals(): RequestTotals;
-    storeTotals(): StoreTotals;
-    upstreamsInDemand(): readonly UpstreamQueue[];
-    limitsVersion(): string;
-    operationsVersion(): string;
-    journalLagSeconds(): number | undefined;
-  };
-  readonly storeKind: string;
-  /** The replicas that limits are divided by while the store is away; undefined where they are not. */
-  readonly share?: Replicas | undefined;
-  readonly storeHealth: Pick<StoreHealth, 'measure' | 'last'>;
-  readonly refusals: Refusals;
-  readonly changes: Pick<Changes, 'latest'>;
-  /** When the certificate of each port ends, in Unix time. */
-  readonly certificateEnds: ReadonlyMap<string, number>;
-  isReady(): boolean;
-  liveLimits(): number;
-  /** The clock of Redis. */
-  readonly clock: Pick<SharedClock, 'nowMs' | 'offsetMs'>;
-}
-
 /**
  * Reads the metrics of this process at the end of every second and keeps the last minute. It adds nothing to a request:
  * the counters exist anyway.
@@ -58,7 +33,7 @@ interface PulseSources {
 export class Recorder {
   /** The URL of the admin port; null before it is open. */
   adminUrl: string | null = null;
-  readonly #sources: PulseSources;
+  readonly #sources;
   readonly #startedAtMs: number;
   #totals: RequestTotals;
   #second: number;
@@ -67,7 +42,31 @@ export class Recorder {
   #calls: (readonly number[])[];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(sources: PulseSources, nowMs = Date.now()) {
+  constructor(
+    sources: {
+      readonly metrics: {
+        requestTotals(): RequestTotals;
+        storeTotals(): StoreTotals;
+        upstreamsInDemand(): readonly UpstreamQueue[];
+        limitsVersion(): string;
+        operationsVersion(): string;
+        journalLagSeconds(): number | undefined;
+      };
+      readonly storeKind: string;
+      /** The replicas that limits are divided by while the store is away; undefined where they are not. */
+      readonly share?: Replicas | undefined;
+      readonly storeHealth: Pick<StoreHealth, 'measure' | 'last'>;
+      readonly refusals: Refusals;
+      readonly changes: Pick<Changes, 'latest'>;
+      /** When the certificate of each port ends, in Unix time. */
+      readonly certificateEnds: ReadonlyMap<string, number>;
+      isReady(): boolean;
+      liveLimits(): number;
+      /** The clock of Redis. */
+      readonly clock: Pick<SharedClock, 'nowMs' | 'offsetMs'>;
+    },
+    nowMs = Date.now(),
+  ) {
     this.#sources = sources;
     this.#startedAtMs = nowMs;
     this.#totals = sources.metrics.requestTotals();
@@ -172,7 +171,7 @@ function residentBytes(): number | null {
 }
 
 /** Whole milliseconds, because this is published every second. */
-function queueOf(upstream: UpstreamQueue): QueueState {
+function queueOf(upstream: UpstreamQueue): Pulse['queues'][number] {
   const { prefix, waiting, present, limit } = upstream;
   const waitingPayers = upstream
     .waitingPayers(NAMED_PAYERS)

@@ -48,8 +48,15 @@ export const NO_LOSSES: Losses = { latest: [], count: 0, untilMs: 0 };
 /** Adds up what the replicas published. */
 export function fleetSnapshot(
   { pulses, nowMs, othersUnknownSinceMs }: Pick<FleetReading, 'pulses' | 'nowMs' | 'othersUnknownSinceMs'>,
-  { top, recent = top, range = '1m', losses = NO_LOSSES }: Shown,
+  shown: {
+    readonly top: FleetTop;
+    /** The ranking of the last ten seconds; missing if `top` is that ranking. */
+    readonly recent?: FleetTop;
+    readonly range?: Range;
+    readonly losses?: Losses;
+  },
 ) {
+  const { top, recent = top, range = '1m', losses = NO_LOSSES } = shown;
   const all = [...pulses.values()];
   const fresh = all.filter((pulse) => unknownSince(pulse.takenAtMs, nowMs) === null);
   const rates = ratesOf(fresh);
@@ -82,15 +89,6 @@ export function fleetSnapshot(
     /** What was lost, and nobody has seen yet. */
     losses,
   };
-}
-
-/** What is shown of the fleet. */
-interface Shown {
-  readonly top: FleetTop;
-  /** The ranking of the last ten seconds; missing if `top` is that ranking. */
-  readonly recent?: FleetTop;
-  readonly range?: Range;
-  readonly losses?: Losses;
 }
 
 /** The last second that every replica has published. */

@@ -10,24 +10,22 @@ export async function askStore(
   return decision.outcome === 'uncounted' && !isOfOneCharge(decision.reason) ? decision.reason : undefined;
 }
 
-interface StoreHealthSources {
-  readonly store: Pick<Store, 'peek'>;
-  readonly keyPrefix: string;
-  /** Unix time by the clock of Redis. */
-  nowMs(): number;
-  /** Called after each measurement. A store that has missed a single one, `hasMissed`, still counts as answering. */
-  measured(isAnswering: boolean, hasMissed: boolean): void;
-}
-
 /** Whether the store answers. It is asked, because without requests nobody else notices that it does not. */
 export class StoreHealth {
-  readonly #sources: StoreHealthSources;
+  readonly #sources;
   #answeredAtMs: number;
   #measuredAtMs: number;
   #problem: UncountedReason | null = null;
   #isAsking = false;
 
-  constructor(sources: StoreHealthSources) {
+  constructor(sources: {
+    readonly store: Pick<Store, 'peek'>;
+    readonly keyPrefix: string;
+    /** Unix time by the clock of Redis. */
+    nowMs(): number;
+    /** Called after each measurement. A store that has missed a single one, `hasMissed`, still counts as answering. */
+    measured(isAnswering: boolean, hasMissed: boolean): void;
+  }) {
     this.#sources = sources;
     this.#answeredAtMs = sources.nowMs();
     this.#measuredAtMs = this.#answeredAtMs;

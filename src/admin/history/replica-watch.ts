@@ -20,23 +20,24 @@ interface Watched {
   readonly isLost: boolean;
 }
 
-interface WatchSources {
-  /** Of this process. */
-  readonly instance: string;
-  readonly name: string;
-  readonly history: ChangeHistory;
-  /** Unix time by the clock of Redis. */
-  nowMs(): number;
-}
-
 export class ReplicaWatch {
   readonly #board: Board;
-  readonly #sources: WatchSources;
+  readonly #sources;
   readonly #ended = new AbortController();
   #watched: Map<string, Watched> | undefined;
   #lookedMs = Number.NEGATIVE_INFINITY;
 
-  constructor(board: Board, sources: WatchSources) {
+  constructor(
+    board: Board,
+    sources: {
+      /** Of this process. */
+      readonly instance: string;
+      readonly name: string;
+      readonly history: ChangeHistory;
+      /** Unix time by the clock of Redis. */
+      nowMs(): number;
+    },
+  ) {
     this.#board = board;
     this.#sources = sources;
   }

@@ -1,17 +1,11 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ScopeName } from '../../domain/limits/scopes.ts';
-import type { DaySum, OwnerDaySum, PastTime } from '../../store/journal/postgres.ts';
+import type { DaySum, OwnerDaySum, PostgresJournal } from '../../store/journal/postgres.ts';
 import { orRefusal } from '../facts/fact-api.ts';
 import type { KnownOwners } from '../find/known-owners.ts';
 import { blockScopeOf } from './owner-usage.ts';
 import { type PastQuery, pastOf } from './past.ts';
-
-/** Where past counts are read. */
-export interface PastCounts {
-  past(scope: string, owner: string, time: PastTime): Promise<readonly DaySum[]>;
-  exported(time: PastTime): AsyncIterable<readonly OwnerDaySum[]>;
-}
 
 export type PastUsage = Extract<Awaited<ReturnType<typeof readPast>>, object>;
 
@@ -23,7 +17,7 @@ const EVER = { from: new Date(0), to: new Date('9999-01-01T00:00:00Z'), timeZone
 /** Answers what an owner used in a past period. 404 for an id that neither the journal nor the fleet knows. */
 export async function answerPast(
   reply: FastifyReply,
-  counts: PastCounts | undefined,
+  counts: PostgresJournal | undefined,
   owners: Pick<KnownOwners, 'knowledgeOf' | 'unknown'>,
   owner: { readonly scope: ScopeName; readonly id: string },
   query: PastQuery,
@@ -43,7 +37,7 @@ export async function answerPast(
 
 /** Rejects with an UnknownOwner for an id that the journal has nothing of, and that nobody is known to have. */
 async function refuseUnknown(
-  counts: PastCounts,
+  counts: PostgresJournal,
   owners: Pick<KnownOwners, 'knowledgeOf' | 'unknown'>,
   { scope, id }: { readonly scope: ScopeName; readonly id: string },
 ): Promise<void> {
@@ -55,7 +49,7 @@ async function refuseUnknown(
 
 /** What an owner used in a past period, by day, operation and limit; or what is wrong with the query. */
 async function readPast(
-  counts: PastCounts,
+  counts: PostgresJournal,
   { scope, id }: { readonly scope: ScopeName; readonly id: string },
   query: PastQuery,
 ) {
@@ -103,7 +97,7 @@ const FORMS = {
 };
 
 /** Adds `/usage/export`, with what all owners used in a past period. */
-export function addExportRoute(app: FastifyInstance, counts: PastCounts | undefined): void {
+export function addExportRoute(app: FastifyInstance, counts: PostgresJournal | undefined): void {
   app.get<{ Querystring: { period?: string; timeZone?: string; startsOn?: string } }>(
     '/usage/export',
     async ({ query, headers }, reply) => {

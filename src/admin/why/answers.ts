@@ -15,19 +15,13 @@ const PER_TURN = 1_000;
 /** Operations and principals that a replica names. All others are one more. */
 const MOST_ROWS = 30;
 
-type Asked = FillQuestion | PendingRefusal;
-
 /** What this replica had admitted in the windows that it is asked about. */
 export class Answers {
   readonly #name: string;
   readonly #processTag: number;
-  readonly #sources: {
-    readonly charges: UsageBatch['charges'];
-    nowMs(): number;
-    rows(): readonly LimitRow[];
-  };
+  readonly #sources;
   /** What was answered together, and when by `performance.now()`. */
-  readonly #answered: { readonly atMs: number; readonly questions: readonly Asked[] }[] = [];
+  readonly #answered: { readonly atMs: number; readonly questions: readonly FillQuestion[] }[] = [];
   #addedMs = 0;
 
   constructor(
@@ -41,7 +35,7 @@ export class Answers {
   }
 
   /** Adds a line for each question, and for each older one whose answer has changed. */
-  async add(lines: Lines, questions: readonly Asked[]): Promise<void> {
+  async add(lines: Lines, questions: readonly FillQuestion[]): Promise<void> {
     this.#addedMs = performance.now();
     const late = this.#late();
     if (late.length === 0 && questions.length === 0) return;
@@ -61,13 +55,13 @@ export class Answers {
   }
 
   /** Remembers what the last `add` has answered. */
-  expect(questions: readonly Asked[]): void {
+  expect(questions: readonly FillQuestion[]): void {
     if (questions.length > 0) this.#answered.push({ atMs: this.#addedMs, questions });
   }
 
   /** Questions whose answer may have changed: requests of their owners have ended since. */
-  #late(): readonly Asked[] {
-    const late: Asked[] = [];
+  #late(): readonly FillQuestion[] {
+    const late: FillQuestion[] = [];
     while ((this.#answered[0]?.atMs ?? Number.POSITIVE_INFINITY) < this.#addedMs - LATE_MS) {
       const { atMs, questions } = this.#answered.shift() ?? { atMs: 0, questions: [] };
       const owners = ownersEndedSince(this.#sources.charges, atMs);
@@ -78,7 +72,7 @@ export class Answers {
 }
 
 /** Rows of an answer, as text. `0` is the operation or the principal that was refused, if this replica knows it. */
-function rowsOf(spent: readonly SpentBy[], asked: Asked): string {
+function rowsOf(spent: readonly SpentBy[], asked: FillQuestion | PendingRefusal): string {
   const own = 'payer' in asked ? asked : undefined;
   const ownPrincipal = own?.payer?.principal?.id;
   const texts: string[] = [];

@@ -24,14 +24,10 @@ const PAGE_BYTES = 1_048_576;
 /** Digits of the hash. */
 const DEEPEST = 8;
 
-/** Of a refusal: its process, and its number there. */
-export interface RefusalIdentity {
+/** A refused request: its process, its number there, and when it was refused. */
+export interface RefusedId {
   readonly processTag: number;
   readonly number: number;
-}
-
-/** A refused request. */
-export interface RefusedId extends RefusalIdentity {
   readonly atMs: number;
 }
 
@@ -70,11 +66,6 @@ export function writeEntry(target: Buffer, at: number, requestId: string, id: Re
   write16(target, at + 14, inHour);
 }
 
-interface Page {
-  length: number;
-  bytes: Buffer;
-}
-
 /** The entries of one process. */
 export class IdIndex {
   readonly #archive: Archive;
@@ -110,9 +101,9 @@ export class IdIndex {
     const nameOf = this.#namesIn(hour);
     const count = entries.length / ENTRY_BYTES;
     const names = new Float64Array(count);
-    const pages = new Map<number, Page>();
     // Where there is one page, all entries are on it.
-    let [lastName, lastPage]: [number, Page] = [0, { length: 0, bytes: NONE }];
+    let [lastName, lastPage] = [0, { length: 0, bytes: NONE }];
+    const pages = new Map<number, typeof lastPage>();
     const pageOf = (index: number) => {
       if (names[index] === lastName) return lastPage;
       lastName = names[index] ?? 0;

@@ -11,16 +11,9 @@ const MOST_LOOKUPS = 20;
 /** Places that are remembered while the same limits are in force. */
 const MOST_PLACES = 10_000;
 
-interface LimitPartSources {
-  /** Where the files set the limit of a bucket. */
-  writtenAt(bucket: PayerBucket): Promise<string | undefined>;
-  /** Another object after each change of the files. */
-  limits(): object;
-}
-
 /** The part of a line that callers with the same limit share. It is made once for them, because a flood has thousands. */
 export class LimitParts {
-  readonly #sources: LimitPartSources;
+  readonly #sources;
   readonly #replica = hostname();
   /** By operation and bucket: what was made last. */
   readonly #last = new Map<string, Made>();
@@ -29,7 +22,12 @@ export class LimitParts {
   #limits: object | undefined;
   #lookups = 0;
 
-  constructor(sources: LimitPartSources) {
+  constructor(sources: {
+    /** Where the files set the limit of a bucket. */
+    writtenAt(bucket: PayerBucket): Promise<string | undefined>;
+    /** Another object after each change of the files. */
+    limits(): object;
+  }) {
     this.#sources = sources;
   }
 

@@ -1,4 +1,4 @@
-import { hourOf, type RefusalIdentity } from './id-index.ts';
+import { hourOf, type RefusedId } from './id-index.ts';
 
 /** Refusals that share a key. */
 const PER_KEY = 512;
@@ -10,7 +10,7 @@ export class Lines {
   #hour = -1;
   #of: string[] = [];
 
-  add(one: RefusalIdentity & { readonly atMs: number }, line: string): void {
+  add(one: RefusedId, line: string): void {
     if (line === '') return;
     const page = one.processTag * 2 ** 26 + Math.floor(one.number / PER_KEY);
     const hour = hourOf(one.atMs);
@@ -25,6 +25,6 @@ export class Lines {
   }
 }
 
-export function keyOf({ processTag, number }: RefusalIdentity, hour: number): string {
+export function keyOf({ processTag, number }: RefusedId, hour: number): string {
   return `${hour}:${processTag.toString(36)}-${Math.floor(number / PER_KEY).toString(36)}`;
 }

@@ -6,7 +6,7 @@ import type { PayerBucket } from '../../stages/buckets/payer-bucket.ts';
 import { costAtAdmission, type Denied, type RequestContext } from '../../stages/request-context.ts';
 import { DailyRoom } from './daily-room.ts';
 import type { FillQuestion } from './fills.ts';
-import { ENTRY_BYTES, HOUR_MS, hourOf, type RefusalIdentity } from './id-index.ts';
+import { ENTRY_BYTES, HOUR_MS, hourOf, type RefusedId } from './id-index.ts';
 import { type IdsByHour, PendingIds } from './pending-ids.ts';
 import { type SharedRefusal, SharedRefusals } from './shared-refusals.ts';
 
@@ -37,10 +37,9 @@ export interface PendingRefusal extends FillQuestion {
 }
 
 /** A further caller that is refused for the same reason. */
-interface PendingCaller extends RefusalIdentity {
+interface PendingCaller extends RefusedId {
   /** The number of the refusal that explains it. */
   readonly of: number;
-  readonly atMs: number;
   readonly payer: Payer | undefined;
 }
 

@@ -2,7 +2,7 @@
 import { type Static, Type } from 'typebox';
 import { plainLine } from '../../domain/printable.ts';
 import { amount, matching, parsed, plainText, timeMs } from '../../facts/message-bounds.ts';
-import type { RefusalIdentity } from './id-index.ts';
+import type { RefusedId } from './id-index.ts';
 
 const LONGEST_TEXT = 2_000;
 const text = plainText(LONGEST_TEXT);
@@ -53,8 +53,6 @@ const refusal = Type.Object({ ...ofCaller, ...ofLimit });
 
 export type RecordedRefusal = Static<typeof refusal>;
 
-type OfLimit = Pick<RecordedRefusal, keyof typeof ofLimit>;
-
 const asRefusal = matching(refusal);
 
 /** The names of the members in a line, which has their values in this order. Lines of one release are all the same. */
@@ -76,8 +74,6 @@ const fill = Type.Tuple([
   Type.Array(row, { maxItems: 1_000 }),
 ]);
 
-type Fill = Static<typeof fill>;
-
 const asFill = matching(fill);
 
 const caller = Type.Tuple([Type.Literal('of'), amount, id, id, id]);
@@ -90,7 +86,7 @@ export type RefusedCaller = Pick<RecordedRefusal, 'principal' | 'account' | 'add
 /** A refusal, and what each replica had admitted. */
 export interface FoundRefusal {
   readonly refusal: RecordedRefusal;
-  readonly fills: readonly Fill[];
+  readonly fills: readonly Static<typeof fill>[];
 }
 
 /** The id of an operation, as a line can have it: it is what its document says. */
@@ -116,8 +112,8 @@ export function callerPart(
 }
 
 /** The rest of the line, which refusals of many callers share. */
-export function limitPart(limit: OfLimit): string {
-  const values = (Object.keys(ofLimit) as (keyof OfLimit)[]).map((member) => limit[member] ?? 0);
+export function limitPart(limit: Pick<RecordedRefusal, keyof typeof ofLimit>): string {
+  const values = (Object.keys(ofLimit) as (keyof typeof ofLimit)[]).map((member) => limit[member] ?? 0);
   while (values.at(-1) === 0) values.pop();
   return `,${JSON.stringify(values).slice(1)}\n`;
 }
@@ -145,19 +141,14 @@ export function readCaller(
 }
 
 /** @param rows as JSON */
-export function fillLine(
-  { number }: RefusalIdentity,
-  replica: string,
-  sinceMs: number,
-  rows: string,
-): string {
+export function fillLine({ number }: RefusedId, replica: string, sinceMs: number, rows: string): string {
   return `[${number},[${JSON.stringify(replica)},${sinceMs},${rows}]]\n`;
 }
 
 /** What the lines of an archive say of one refusal. Undefined if no line is its own. What no replica has written is left out. */
 export function readLines(lines: string, number: number): FoundRefusal | undefined {
   let found: RecordedRefusal | undefined;
-  const fills = new Map<string, Fill>();
+  const fills = new Map<string, Static<typeof fill>>();
   const begin = `[${number},`;
   for (const line of lines.split('\n')) {
     if (!line.startsWith(begin)) continue;

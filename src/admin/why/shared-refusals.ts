@@ -16,11 +16,8 @@ export interface SharedRefusal {
   callers: Map<string, number> | undefined;
 }
 
-/** By owner. */
-type Known = Map<string, SharedRefusal>;
-
 /** By operation, then by bucket, then by owner: short keys, because a flood asks for one with each request. */
-type ByOperation = Map<string, Map<string, Known>>;
+type ByOperation = Map<string, Map<string, Map<string, SharedRefusal>>>;
 
 /**
  * The reasons for which requests were refused. Those that no request was refused for between two calls of `forget` are forgotten. It is
@@ -52,7 +49,7 @@ export class SharedRefusals {
   }
 
   add(operation: string, bucket: string, owner: string, shared: SharedRefusal): void {
-    const byBucket = this.#known.get(operation) ?? new Map<string, Known>();
+    const byBucket = this.#known.get(operation) ?? new Map<string, Map<string, SharedRefusal>>();
     if (byBucket.size === 0) this.#known.set(operation, byBucket);
     const known = byBucket.get(bucket) ?? new Map<string, SharedRefusal>();
     if (known.size === 0) byBucket.set(bucket, known);
@@ -80,7 +77,7 @@ export class SharedRefusals {
 }
 
 function sharedIn(
-  known: Known | undefined,
+  known: ReadonlyMap<string, SharedRefusal> | undefined,
   owner: string,
   hashTag: string | undefined,
 ): SharedRefusal | undefined {

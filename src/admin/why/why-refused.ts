@@ -11,15 +11,7 @@ import type { RequestContext } from '../../stages/request-context.ts';
 import type { Archive, Board } from '../../store/shared-store.ts';
 import { answered } from '../fleet/boards.ts';
 import { Answers } from './answers.ts';
-import {
-  HOUR_MS,
-  hourOf,
-  IdIndex,
-  KEPT_HOURS,
-  LIFE_MS,
-  type RefusalIdentity,
-  type RefusedId,
-} from './id-index.ts';
+import { HOUR_MS, hourOf, IdIndex, KEPT_HOURS, LIFE_MS, type RefusedId } from './id-index.ts';
 import { LimitParts } from './limit-parts.ts';
 import { keyOf, Lines } from './lines.ts';
 import { FleetQuestions } from './questions.ts';
@@ -56,7 +48,10 @@ export interface WhySources {
 }
 
 /** A request that was refused, and why. */
-export type WhyRefused = FoundRefusal & Pick<RefusedId, 'atMs'> & { readonly caller: RefusedCaller };
+export interface WhyRefused extends FoundRefusal {
+  readonly atMs: number;
+  readonly caller: RefusedCaller;
+}
 
 export class Why {
   readonly #sources: WhySources;
@@ -122,7 +117,7 @@ export class Why {
 
   async #read(id: RefusedId): Promise<WhyRefused | undefined> {
     const hour = hourOf(id.atMs);
-    const read = async (one: RefusalIdentity) => (await this.#archive.read(keyOf(one, hour))).toString();
+    const read = async (one: RefusedId) => (await this.#archive.read(keyOf(one, hour))).toString();
     const lines = await read(id);
     const caller = readCaller(lines, id.number);
     const of = { ...id, number: caller?.of ?? id.number };
@@ -158,8 +153,7 @@ export class Why {
     const asked = await this.#questions.exchange(refusals.filter(({ limited }) => limited !== undefined));
     await this.#answers.add(lines, asked);
     const failed = await this.#append(lines.byKey);
-    const isFailed = (one: RefusalIdentity & { readonly atMs: number }) =>
-      failed.size > 0 && failed.has(keyOf(one, hourOf(one.atMs)));
+    const isFailed = (one: RefusedId) => failed.size > 0 && failed.has(keyOf(one, hourOf(one.atMs)));
     const late = ids.map(async ([hour, entries]) => {
       const failed = await this.#index.add(hour, entries);
       this.#log.written(entries.length - failed.length);
