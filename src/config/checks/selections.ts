@@ -3,13 +3,12 @@ import { furtherRows, isCharged, type LimitRow } from '../../domain/limits/rows.
 import { scopeNamed } from '../../domain/limits/scopes.ts';
 import { isNamed } from '../../domain/limits/selection.ts';
 import { type Advice, formatPath, type Problem } from '../problem.ts';
+import type { Finding } from '../reader/schema-check.ts';
 import { didYouMean } from '../reader/value-messages.ts';
 import type { CostedOperation, LimitPlaces } from './costs.ts';
 
 /** Further limits that one request may be charged to. Each can have a shadow limit beside it, and the store takes 32 buckets. */
 const MOST_FURTHER = 12;
-
-type AdviceAt = Advice & { readonly path: readonly string[] };
 
 /** One problem for each limit that counts no request, or less than its list of operations promises; and for too many limits. */
 export function checkSelections(
@@ -29,10 +28,10 @@ export function checkSelections(
   }));
 }
 
-function rowProblems(row: LimitRow, operations: readonly CostedOperation[]): readonly AdviceAt[] {
+function rowProblems(row: LimitRow, operations: readonly CostedOperation[]): readonly Finding[] {
   const { operations: named = [], tags = [] } = row.selection;
   const path = ['limits', row.name];
-  const problems: AdviceAt[] = named.flatMap((entry, index) => {
+  const problems: Finding[] = named.flatMap((entry, index) => {
     const problem = entryProblem(row, entry, operations);
     return problem === undefined ? [] : [{ path: [...path, 'operations', String(index)], ...problem }];
   });
@@ -46,7 +45,7 @@ function rowProblems(row: LimitRow, operations: readonly CostedOperation[]): rea
 function crowdProblems(
   further: readonly LimitRow[],
   operations: readonly CostedOperation[],
-): readonly AdviceAt[] {
+): readonly Finding[] {
   const crowded = operations.find(
     (one) => further.filter((row) => isCharged(row, one)).length > MOST_FURTHER,
   );

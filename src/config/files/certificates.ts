@@ -11,21 +11,14 @@ import { readText } from '../reader/read-text.ts';
 import type { Finding } from '../reader/schema-check.ts';
 import type { Settings } from '../settings/settings.ts';
 
-/** The settings `listen.tls`, `admin.tls` or `decisions.tls`. */
-interface ServerTlsSettings {
-  readonly certFile: string;
-  readonly keyFile: string;
-  readonly clientCaFile?: string | undefined;
-}
-
 /** The certificate, key and client authority of one port. */
 export class CertificateFiles {
-  readonly #settings: ServerTlsSettings;
+  readonly #settings;
   readonly #path: string;
   #last: { readonly digest: string; readonly value: ServerCertificates } | undefined;
 
   /** @param path of the settings, such as `listen.tls` */
-  constructor(settings: ServerTlsSettings, path: string) {
+  constructor(settings: NonNullable<Settings['listen']['tls']>, path: string) {
     this.#settings = settings;
     this.#path = path;
   }

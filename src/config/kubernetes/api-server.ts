@@ -3,13 +3,6 @@ import type { IncomingMessage } from 'node:http';
 import { request } from 'node:https';
 import { join } from 'node:path';
 
-interface ApiServerOptions {
-  /** Such as `https://10.96.0.1:443`. */
-  readonly url: string;
-  /** Contains `token`, `ca.crt` and `namespace`, as mounted by the kubelet, which replaces the token about every hour. */
-  readonly credentialsFolder: string;
-}
-
 export interface RequestOptions {
   /** The request fails if no byte arrives for this long. */
   readonly idleMs: number;
@@ -27,9 +20,14 @@ export class ApiError extends Error {
 
 /** A client for the Kubernetes API server, for use inside a pod. Every request opens a new connection. */
 export class ApiServer {
-  readonly #options: ApiServerOptions;
+  readonly #options;
 
-  constructor(options: ApiServerOptions) {
+  constructor(options: {
+    /** Such as `https://10.96.0.1:443`. */
+    readonly url: string;
+    /** Contains `token`, `ca.crt` and `namespace`, as mounted by the kubelet, which replaces the token about every hour. */
+    readonly credentialsFolder: string;
+  }) {
     this.#options = options;
   }
 

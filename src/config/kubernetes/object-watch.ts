@@ -19,19 +19,13 @@ export interface WatchListener {
   lost(reason: string): void;
 }
 
-interface WatchTiming {
+export const DEFAULT_TIMING = {
   /** Longest duration of one watch. The server ends it. */
-  readonly watchSeconds: number;
-  /** The server sends a bookmark about every minute, so a connection without data for this long is dead. */
-  readonly idleMs: number;
-  /** Waits between retries. A watch that lasts longer than the longest wait starts them anew. */
-  readonly backoff: Backoff;
-}
-
-export const DEFAULT_TIMING: WatchTiming = {
   watchSeconds: 300,
+  /** The server sends a bookmark about every minute, so a connection without data for this long is dead. */
   idleMs: 100_000,
-  backoff: { firstMs: 500, longestMs: 30_000, jitter: [0.5, 1] },
+  /** Waits between retries. A watch that lasts longer than the longest wait starts them anew. */
+  backoff: { firstMs: 500, longestMs: 30_000, jitter: [0.5, 1] } satisfies Backoff,
 };
 
 const RESOURCES = { ConfigMap: 'configmaps', Secret: 'secrets' } as const;
@@ -75,7 +69,7 @@ export class ObjectWatch {
   readonly #object: WatchedObject;
   readonly #server: ApiServer;
   readonly #listener: WatchListener;
-  readonly #timing: WatchTiming;
+  readonly #timing;
   readonly #closing = new AbortController();
   #failures = 0;
   #establishedMs: number | undefined;

@@ -8,13 +8,6 @@ import { check, type Finding, type Path } from './schema-check.ts';
 import { asNode, isMapping, type SchemaNode } from './schema-node.ts';
 import { readYaml, SCHEMA, type YamlText } from './yaml-text.ts';
 
-/** A parsed configuration file with defaults applied. */
-interface CheckedFile<T> {
-  readonly value: T;
-  /** Adds file and line, or the environment variable, to a finding of a later check. */
-  place(finding: Finding): Problem;
-}
-
 /** A schema, or what makes one for a value that has not been checked yet. */
 type SchemaFor<S extends TSchema> = S | ((value: unknown) => S);
 
@@ -45,7 +38,11 @@ export function parse<S extends TSchema>(
   text: string,
   source: string,
   env: Environment = {},
-): CheckedFile<Static<S>> {
+): {
+  readonly value: Static<S>;
+  /** Adds file and line, or the environment variable, to a finding of a later check. */
+  place(finding: Finding): Problem;
+} {
   const { value, place, problems } = examine(schema, text, source, env);
   if (problems.length > 0) throw new ConfigError(problems);
   return { value: value as Static<S>, place };

@@ -6,13 +6,6 @@
  * and the comment does not count. The innermost that is open is `[`.
  */
 
-/** An opening bracket or quote in a text. */
-interface Opener {
-  readonly text: string;
-  /** From 1. */
-  readonly line: number;
-}
-
 interface YamlToken {
   readonly text: string;
   readonly index: number;
@@ -27,8 +20,8 @@ const TOKENS =
 
 const CLOSERS: Readonly<Record<string, string>> = { '{': '}', '[': ']' };
 
-/** The innermost bracket, or the quote, that is open at the end of the text; undefined if there is none. */
-export function findUnclosed(text: string): Opener | undefined {
+/** The innermost bracket, or the quote, that is open at the end of the text, and its line, from 1; undefined if there is none. */
+export function findUnclosed(text: string): { readonly text: string; readonly line: number } | undefined {
   const open: YamlToken[] = [];
   let skipTo = 0;
   for (const { 0: token, index } of text.matchAll(TOKENS)) {
@@ -37,11 +30,7 @@ export function findUnclosed(text: string): Opener | undefined {
     else track(open, { text: token, index }, open.length > 0 || startsScalar(text, index));
   }
   const last = open.at(-1);
-  return last && placed(last, text);
-}
-
-function placed({ text, index }: YamlToken, whole: string): Opener {
-  return { text: text.charAt(0), line: whole.slice(0, index).split('\n').length };
+  return last && { text: last.text.charAt(0), line: text.slice(0, last.index).split('\n').length };
 }
 
 /** Adds what is opened, or removes the bracket that is closed. */

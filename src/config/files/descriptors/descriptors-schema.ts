@@ -1,35 +1,8 @@
-import { type TSchema, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
 import { MOST_REQUESTS } from '../../../domain/limits/descriptors.ts';
 import { isMapping } from '../../reader/schema-node.ts';
 import { closed, text } from '../../settings/section.ts';
-
-/** A rule as it is written. */
-export interface WrittenRule {
-  readonly key: string;
-  readonly value?: string | number | boolean;
-  readonly rate_limit?: WrittenLimit;
-  readonly shadow_mode?: boolean;
-  readonly quota_mode?: boolean;
-  readonly share_threshold?: boolean;
-  readonly spend_rest?: boolean;
-  readonly detailed_metric?: boolean;
-  readonly value_to_metric?: boolean;
-  readonly metadata?: Readonly<Record<string, unknown>>;
-  readonly descriptors?: readonly WrittenRule[];
-}
-
-export interface WrittenLimit {
-  readonly unit?: string;
-  readonly requests_per_unit?: number;
-  readonly unlimited?: boolean;
-  readonly name?: string;
-  readonly replaces?: readonly { readonly name: string }[];
-}
-
-export interface WrittenDomain {
-  readonly domain: string;
-  readonly descriptors?: readonly WrittenRule[];
-}
+import type { Immutable } from '../../settings/settings.ts';
 
 /** Envoy sends a handful of entries; no rule needs more. */
 const MOST_LEVELS = 20;
@@ -58,7 +31,7 @@ const limit = closed({
   ),
 });
 
-const RULE = {
+const lowestRule = closed({
   key: text('The key of the entry.'),
   value: Type.Optional(
     Type.Union([Type.String(), Type.Integer(), Type.Boolean()], {
@@ -76,7 +49,14 @@ const RULE = {
   ),
   detailed_metric: isOn('Ignored.'),
   value_to_metric: isOn('Ignored.'),
-  metadata: Type.Optional(Type.Unsafe<object>({ type: 'object', expects: 'a mapping' })),
+  metadata: Type.Optional(
+    Type.Unsafe<Readonly<Record<string, unknown>>>({ type: 'object', expects: 'a mapping' }),
+  ),
+});
+
+/** A rule as it is written. */
+export type WrittenRule = Immutable<Static<typeof lowestRule>> & {
+  readonly descriptors?: readonly WrittenRule[];
 };
 
 /** The schema of one file, as deep as the file is. */
@@ -89,8 +69,8 @@ export function descriptorsSchema(value: unknown): TSchema {
 
 function ruleSchema(levels: number): TSchema {
   return levels <= 1
-    ? closed(RULE)
-    : closed({ ...RULE, descriptors: Type.Optional(Type.Array(ruleSchema(levels - 1))) });
+    ? lowestRule
+    : closed({ ...lowestRule.properties, descriptors: Type.Optional(Type.Array(ruleSchema(levels - 1))) });
 }
 
 /** How deep the rules are nested, up to one more than they may be. */

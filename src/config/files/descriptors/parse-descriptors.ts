@@ -10,12 +10,7 @@ import { ConfigError, type Origin, type Problem } from '../../problem.ts';
 import { parse } from '../../reader/parse-file.ts';
 import type { Finding, Path } from '../../reader/schema-check.ts';
 import { didYouMean } from '../../reader/value-messages.ts';
-import {
-  descriptorsSchema,
-  type WrittenDomain,
-  type WrittenLimit,
-  type WrittenRule,
-} from './descriptors-schema.ts';
+import { descriptorsSchema, type WrittenRule } from './descriptors-schema.ts';
 
 /** One file of rules. */
 export interface DescriptorFile {
@@ -29,7 +24,10 @@ export interface DescriptorFile {
 /** Parses a file in the format of envoyproxy/ratelimit. Throws a ConfigError with every problem. */
 export function parseDescriptors(text: string, source: string): DescriptorFile {
   const { value, place } = parse(descriptorsSchema, text, source);
-  const { domain, descriptors = [] } = value as WrittenDomain;
+  const { domain, descriptors = [] } = value as {
+    readonly domain: string;
+    readonly descriptors?: readonly WrittenRule[];
+  };
   const reader = new RuleReader();
   const rules = reader.level(descriptors, ['descriptors'], '');
   if (reader.findings.length > 0) throw new ConfigError(reader.findings.map(place));
@@ -108,7 +106,7 @@ class RuleReader {
     };
   }
 
-  #unit({ unit }: WrittenLimit, path: Path): UnitName {
+  #unit({ unit }: NonNullable<WrittenRule['rate_limit']>, path: Path): UnitName {
     const name = unit?.toLowerCase();
     if (name !== undefined && isUnit(name)) return name;
     const units = Object.keys(UNIT_SECONDS);
