@@ -5,14 +5,11 @@
 import { type TSchema, Type } from 'typebox';
 import { Compile } from 'typebox/schema';
 
-/** Whether a body is what a path answers. */
-export type AnswerCheck = (body: unknown) => boolean;
-
 const text = Type.String();
 const count = Type.Number();
 
-/** Compiles the schema when the first answer is checked: a command needs one or two of them. */
-function checkOf(schema: TSchema): AnswerCheck {
+/** Whether a body is what a path answers. Compiles the schema when the first answer is checked: a command needs one or two of them. */
+function checkOf(schema: TSchema): (body: unknown) => boolean {
   let validator: ReturnType<typeof Compile> | undefined;
   return (body) => {
     validator ??= Compile(schema);

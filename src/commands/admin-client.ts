@@ -14,7 +14,7 @@ import { roundedDuration } from '../domain/duration.ts';
 import { hostInUrl } from '../domain/network.ts';
 import { parsed } from '../facts/message-bounds.ts';
 import { CommandError } from '../process/failure.ts';
-import { type AnswerCheck, isAlive } from './admin-answers.ts';
+import { isAlive } from './admin-answers.ts';
 import { SETTINGS_FILE } from './options.ts';
 import { printError } from './print.ts';
 
@@ -79,7 +79,7 @@ const FIELD_TEXT = /^[\x21-\x7e\x80-\xff]+$/;
 export async function askAdmin(
   options: AdminOptions,
   path: string,
-  isAnswer: AnswerCheck,
+  isAnswer: (body: unknown) => boolean,
   call: Call = {},
 ): Promise<unknown> {
   return askPort(adminPortOf(options), path, isAnswer, call);
@@ -93,7 +93,7 @@ interface Call {
 async function askPort(
   port: AdminPort,
   path: string,
-  isAnswer: AnswerCheck,
+  isAnswer: (body: unknown) => boolean,
   { method = 'GET', body }: Call,
 ): Promise<unknown> {
   const text = body === undefined ? undefined : JSON.stringify(body);

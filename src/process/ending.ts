@@ -2,11 +2,6 @@ import { setTimeout } from 'node:timers/promises';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Log } from '../observe/log/log.ts';
 
-/** What is open while a gateway runs. */
-interface RunningPart {
-  close(): unknown;
-}
-
 /**
  * How a running gateway ends.
  *
@@ -15,7 +10,7 @@ interface RunningPart {
  */
 export function endingOf(
   state: { isReady: boolean },
-  groups: readonly (readonly RunningPart[])[],
+  groups: readonly (readonly { close(): unknown }[])[],
   { shutdown }: Pick<Settings, 'shutdown'>,
   log: Log['log'],
 ) {

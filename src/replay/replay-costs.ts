@@ -10,16 +10,13 @@ import { OperationTable, unlistedPolicy } from '../stages/match.ts';
 import { normalise } from '../stages/normalise.ts';
 import type { OperationFinder } from './input/entry.ts';
 
-/** The settings of weir.yaml that a replay uses. */
-type CostSettings = Partial<Pick<Settings, 'operations' | 'upstream' | 'usage'>>;
-
 /**
  * The operations of an OpenAPI document, by default the settings' document. Undefined if neither is given. Throws a
  * ConfigError with all problems.
  */
 export async function readCosts(
   document: string | undefined,
-  { operations }: CostSettings,
+  { operations }: Partial<Settings>,
   settingsFile: string,
 ): Promise<readonly ListedOperation[] | undefined> {
   if (document === undefined) {
@@ -33,7 +30,7 @@ export async function readCosts(
 /** Finds the operation that the gateway would match a request line to. */
 export function operationFinder(
   operations: readonly ListedOperation[],
-  { operations: settings, upstream, usage }: CostSettings,
+  { operations: settings, upstream, usage }: Partial<Settings>,
 ): OperationFinder {
   const pathProfile = upstream?.pathProfile ?? parse(upstreamSchema, '{}', 'defaults').value.pathProfile;
   const table = new OperationTable(

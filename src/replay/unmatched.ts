@@ -19,17 +19,13 @@ export interface GivenPlan {
   readonly plan: string;
 }
 
-type Unmatched = UnmatchedLimit | GivenPlan;
-
 /** Overrides that are named one by one. */
 const MOST_NAMED = 5;
-
-type Bucket = Pick<BucketStats, 'row' | 'id'>;
 
 /** The plans of Accounts that no request of the log is charged to. */
 export function unmatchedPlans(
   plans: readonly GivenPlan[],
-  buckets: readonly Bucket[],
+  buckets: readonly Pick<BucketStats, 'row' | 'id'>[],
 ): readonly GivenPlan[] {
   const charged = new Set(buckets.filter(({ row }) => row.scope === 'account').map(({ id }) => id));
   return plans.filter(({ account }) => !charged.has(account));
@@ -39,7 +35,7 @@ export function unmatchedPlans(
 export function unmatchedOverrides(
   limits: Limits,
   plans: readonly GivenPlan[],
-  buckets: readonly Bucket[],
+  buckets: readonly Pick<BucketStats, 'row' | 'id'>[],
 ): string | undefined {
   const charged = new Set(buckets.map(({ row, id }) => keyOf(scopeNamed(row.scope).overrides, id)));
   for (const { account } of plans) charged.add(keyOf('accounts', account));
@@ -73,7 +69,7 @@ export function unmatchedOf(
 }
 
 /** One sentence. */
-export function unmatchedText(unmatched: Unmatched): string {
+export function unmatchedText(unmatched: UnmatchedLimit | GivenPlan): string {
   if ('account' in unmatched) {
     const { account, plan } = unmatched;
     return `No request of the log is charged to Account ${account}, which --plan ${account}=${plan} names.`;

@@ -9,8 +9,6 @@ import { type Store, trialBucket, type UncountedReason } from '../../store/store
 import { type StoreObserver, silentObserver } from '../../store/store-observer.ts';
 import type { ConnectionResult } from './try-upstreams.ts';
 
-type StoreSettings = Settings['store'];
-
 /** Time limit for connecting to a store and counting. */
 const CONNECT_MS = 5_000;
 const RETRY_MS = 50;
@@ -32,7 +30,7 @@ const LONG_WINDOW_SECONDS = 3_600;
  * whose counts nothing else keeps.
  */
 export async function tryStore(
-  settings: StoreSettings,
+  settings: Settings['store'],
   longestSeconds: number,
   hasJournal: boolean,
 ): Promise<ConnectionResult> {
@@ -59,7 +57,7 @@ export async function tryStore(
 }
 
 /** False if the user of the settings may not ask. */
-async function isForgetful(settings: StoreSettings): Promise<boolean> {
+async function isForgetful(settings: Settings['store']): Promise<boolean> {
   const asked = openShared(settings)?.withRecord('limits', (record) => record.isForgetful());
   return (await asked?.catch(() => false)) ?? false;
 }

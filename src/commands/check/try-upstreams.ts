@@ -12,8 +12,6 @@ export interface ConnectionResult {
   readonly text: string;
 }
 
-type Place = Pick<Settings['upstream'], 'url' | 'tls'>;
-
 /** Time limit for the response of an upstream. */
 const ANSWER_MS = 10_000;
 
@@ -25,7 +23,10 @@ export function tryUpstreams(settings: Settings['upstream']): readonly Promise<C
   ];
 }
 
-async function tryUpstream(label: string, place: Place): Promise<ConnectionResult> {
+async function tryUpstream(
+  label: string,
+  place: Pick<Settings['upstream'], 'url' | 'tls'>,
+): Promise<ConnectionResult> {
   const name = `${label} ${place.url}`;
   try {
     const status = await ask(place);
@@ -36,7 +37,7 @@ async function tryUpstream(label: string, place: Place): Promise<ConnectionResul
   }
 }
 
-function ask({ url, tls }: Place): Promise<number> {
+function ask({ url, tls }: Pick<Settings['upstream'], 'url' | 'tls'>): Promise<number> {
   const options: RequestOptions = {
     method: 'HEAD',
     agent: false,

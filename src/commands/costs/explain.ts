@@ -19,14 +19,6 @@ import { type Explanation, explainRequest, type LiveState } from './explanation.
 import { operationJson } from './operations.ts';
 import { readSlots } from './slots.ts';
 
-interface Options {
-  readonly config: string;
-  readonly token?: string;
-  readonly account?: string;
-  readonly address?: string;
-  readonly json?: true;
-}
-
 /**
  * `weir explain`: which operation a request is, what it costs and where that is written, and who would pay. The exit code is 1 if the
  * request would be refused.
@@ -34,8 +26,15 @@ interface Options {
 export async function explain(
   method: string,
   path: string,
-  { config, token, account, address, json }: Options,
+  options: {
+    readonly config: string;
+    readonly token?: string;
+    readonly account?: string;
+    readonly address?: string;
+    readonly json?: true;
+  },
 ): Promise<void> {
+  const { config, token, account, address, json } = options;
   const clientAddress = address === undefined ? undefined : canonicalAddress(address);
   if (address !== undefined && clientAddress === undefined)
     throw new CommandError(

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { RE2JS } from 're2js';
 import { printable } from '../../domain/printable.ts';
 import { CommandError } from '../../process/failure.ts';
-import type { OperationFinder, ReadLine } from '../../replay/input/entry.ts';
+import type { OperationFinder } from '../../replay/input/entry.ts';
 import { type Format, lineReader } from '../../replay/input/formats.ts';
 import { fileSource, type LogSource } from '../../replay/input/log-file.ts';
 import { type Mapping, parseMapping } from '../../replay/input/text-formats.ts';
@@ -32,15 +32,7 @@ function sourceOf(file: string): LogSource {
 }
 
 /** How the log is read. */
-interface LogFormat {
-  readonly readLine: ReadLine;
-  /** Whether its lines have a cost. */
-  readonly hasLoggedCosts: boolean;
-  /** Whether another gateway wrote it, which may have any text as an Account. */
-  readonly isForeign: boolean;
-}
-
-export function formatOf(flags: FormatFlags, finder: OperationFinder | undefined): LogFormat {
+export function formatOf(flags: FormatFlags, finder: OperationFinder | undefined) {
   const mapping = mappingOf(flags.map);
   const format = flags.format ?? (flags.map === undefined ? 'weir' : 'json');
   if (format === 'weir' && (flags.map ?? flags.accountPattern) !== undefined) {
@@ -56,7 +48,13 @@ export function formatOf(flags: FormatFlags, finder: OperationFinder | undefined
   });
   if (typeof readLine === 'string') throw new CommandError(readLine);
   const isForeign = format !== 'weir';
-  return { readLine, hasLoggedCosts: !isForeign || mapping.cost !== undefined, isForeign };
+  return {
+    readLine,
+    /** Whether its lines have a cost. */
+    hasLoggedCosts: !isForeign || mapping.cost !== undefined,
+    /** Whether another gateway wrote it, which may have any text as an Account. */
+    isForeign,
+  };
 }
 
 function mappingOf(text: string | undefined): Mapping {
@@ -83,17 +81,15 @@ function compiled(text: string): RE2JS {
   }
 }
 
-/** What was read of a log. */
-interface Read {
+/** Why what was read says nothing about the log; undefined where it does. */
+export function unreadProblem(read: {
   readonly lines: number;
   readonly unreadable: number;
   readonly uncharged: number;
   /** Those that are replayed, or left out as repetitions. */
   readonly requests: number;
-}
-
-/** Why what was read says nothing about the log; undefined where it does. */
-export function unreadProblem({ lines, unreadable, uncharged, requests }: Read): string | undefined {
+}): string | undefined {
+  const { lines, unreadable, uncharged, requests } = read;
   if (unreadable * 2 > lines)
     return `${unreadable} of ${lines} lines of the log could not be read: is --format right?`;
   return requests + uncharged > 0 ? undefined : 'The log has no request that could be replayed.';

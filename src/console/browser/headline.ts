@@ -7,12 +7,10 @@ import { sinceText } from './widgets/figures.ts';
 
 export type Level = 'good' | 'warning' | 'bad';
 
-/** A sentence, whose links lead to the cause. */
-type Sentence = readonly (string | { readonly text: string; readonly href: string })[];
-
 interface FleetProblem {
   readonly level: Level;
-  readonly text: Sentence;
+  /** A sentence, whose links lead to the cause. */
+  readonly text: readonly (string | { readonly text: string; readonly href: string })[];
   /** A button behind the sentence. */
   readonly button?: { readonly text: string; act(): void };
   /** Too small for the headline, however little else there is. */
@@ -187,7 +185,7 @@ function refusalProblem({ rates, cause }: FleetSnapshot): readonly FleetProblem[
   if (cause === null) return [{ level: 'warning', text: [all] }];
   const { scope, id, share } = cause;
   const link = { text: id, href: `#/${scope}/${encodeURIComponent(id)}` };
-  const text: Sentence =
+  const text: FleetProblem['text'] =
     share < CAUSE_SHARE
       ? [link, ` has the largest share of refusals, ${percent(share)}: ${all}`]
       : [link, ` causes ${percent(share)} of refusals: ${all}`];

@@ -20,15 +20,14 @@ type ShownTalker = Talker & { readonly isFlooder?: true };
 
 export type WindowName = keyof typeof WINDOWS;
 
-interface ListView {
+const view: {
   window: WindowName;
   order: 'byPoints' | 'byRequests' | 'byRefused';
   readonly all: Set<RankedScope>;
   /** Values of the longest trend of the table that is drawn: all of its sparklines have the same time. */
   trend: number;
-}
+} = { window: '10s', order: 'byPoints', all: new Set(), trend: SHORTEST_TREND };
 
-const view: ListView = { window: '10s', order: 'byPoints', all: new Set(), trend: SHORTEST_TREND };
 const organizationColumn = {
   title: 'Organization',
   style: 'wide',

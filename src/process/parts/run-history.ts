@@ -89,15 +89,13 @@ function short(sha: string): string {
   return sha.slice(0, 8);
 }
 
-type Files = 'limits' | 'operations';
-
 /**
  * Adds a change of the version or of files, unless it is listed: the last replica that joined before this one had others. If no other one is
  * listed any more, the last one that runs. Returns false while the history cannot be read.
  */
 async function addDeploy(
   history: ChangeHistory,
-  files: Readonly<Record<Files, string>>,
+  files: Readonly<Record<'limits' | 'operations', string>>,
   { instance, atMs }: Pick<RecordedChange, 'instance' | 'atMs'>,
   add: Add,
 ): Promise<boolean> {
@@ -114,7 +112,11 @@ async function addDeploy(
   if (before !== undefined && before !== version)
     add('version.changed', `${before} -> ${version}`, { subject: 'weir', atMs });
   const since = new Set(changes.filter((one) => one.atMs > last.atMs).map(({ kind }) => kind));
-  for (const [name, sha] of Object.entries({ limits, operations }) as [Files, string | undefined][]) {
+  const restarted = [
+    ['limits', limits],
+    ['operations', operations],
+  ] as const;
+  for (const [name, sha] of restarted) {
     const kind = `${name}.changed`;
     if (sha === undefined || sha === short(files[name]) || since.has(kind)) continue;
     add(kind, `${name} ${sha} -> ${short(files[name])}, by a restart`, { subject: name, atMs });

@@ -41,15 +41,10 @@ export class LineCounts {
 /** Files of one gateway, one after the other, overlap by the length of a response at most. */
 const LEAST_OVERLAP_US = 10 * US_PER_SECOND;
 
-interface Span {
-  fromUs: number;
-  toUs: number;
-}
-
 /** Looks for signs in a log that its requests were not all counted once, by one clock. */
 export class Scrutiny {
   readonly #lineCounts: LineCounts;
-  readonly #spans: Span[] = [];
+  readonly #spans: { fromUs: number; toUs: number }[] = [];
   #last: LogEntry | undefined;
 
   constructor(lineCounts: LineCounts) {

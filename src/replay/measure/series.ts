@@ -1,6 +1,3 @@
-/** Combines two values of one bin. */
-type Combine = 'sum' | 'max';
-
 /** Values of equal spans of time, one list for each column. */
 export interface Bins<Column extends string> {
   /** Unix time of the first bin's start. */
@@ -11,7 +8,7 @@ export interface Bins<Column extends string> {
 
 /** Values over time. When the bins are full, neighbours are combined and each bin spans twice the time. */
 export class Series<Column extends string> {
-  readonly #combine: Readonly<Record<Column, Combine>>;
+  readonly #combine: Readonly<Record<Column, 'sum' | 'max'>>;
   readonly #columns: Record<Column, number[]>;
   readonly #names: readonly Column[];
   readonly #most: number;
@@ -20,7 +17,7 @@ export class Series<Column extends string> {
   #count = 0;
 
   /** @param most maximum number of bins */
-  constructor(columns: Readonly<Record<Column, Combine>>, firstBinUs: number, most: number) {
+  constructor(columns: Readonly<Record<Column, 'sum' | 'max'>>, firstBinUs: number, most: number) {
     this.#combine = columns;
     this.#names = Object.keys(columns) as Column[];
     this.#columns = Object.fromEntries(this.#names.map((name) => [name, [] as number[]])) as Record<
@@ -74,6 +71,7 @@ export class Series<Column extends string> {
   }
 }
 
-function combined(combine: Combine, one: number, other: number): number {
+/** Combines two values of one bin. */
+function combined(combine: 'sum' | 'max', one: number, other: number): number {
   return combine === 'sum' ? one + other : Math.max(one, other);
 }

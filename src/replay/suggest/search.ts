@@ -38,19 +38,20 @@ export interface Aim {
   readonly confidence: number;
 }
 
-interface SearchOptions extends Aim {
-  /** Lowest limit with which the gateway would load the file: the cost of the most expensive operation. */
-  leastLimit(stats: BucketStats): number;
-  /** Called before each pass over the requests, with the number of buckets still searched. */
-  onPass(searched: number): void;
-}
-
 /**
  * A binary search for all buckets at once. Each pass over the requests tries one limit per bucket with the gateway's own
  * counter, which keeps its state from one day to the next. Every bucket is counted alone, as if no other bucket refused. Where costs differ, a lower limit can refuse fewer requests:
  * one expensive request that it refuses leaves room for several cheap ones. A search by halves does not find such a limit.
  */
-export function suggestLimits(demand: Demand, options: SearchOptions) {
+export function suggestLimits(
+  demand: Demand,
+  options: Aim & {
+    /** Lowest limit with which the gateway would load the file: the cost of the most expensive operation. */
+    leastLimit(stats: BucketStats): number;
+    /** Called before each pass over the requests, with the number of buckets still searched. */
+    onPass(searched: number): void;
+  },
+) {
   const { mostRefused, confidence } = options;
   const { fromUs = 0, toUs = 0 } = demand;
   const searches = demand.buckets.map((stats, number) => {
@@ -120,7 +121,7 @@ function bucketOf({ row }: BucketStats, number: number, limit: number): BucketCh
 }
 
 /** Evaluates a trial and sets the next limit to try. */
-function settle(search: Search, { mostRefused, confidence }: SearchOptions): void {
+function settle(search: Search, { mostRefused, confidence }: Aim): void {
   const { stats, trial, refusedInTrial, tally } = search;
   if (trial === undefined) return;
   tally.end();

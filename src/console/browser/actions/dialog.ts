@@ -10,18 +10,6 @@ export interface Field {
   readonly hint?: string;
 }
 
-export interface Action {
-  readonly title: string;
-  /** What will happen, in a sentence. Read again whenever a field changes. */
-  summary(values: ReadonlyMap<string, string>): string;
-  readonly fields: readonly Field[];
-  /** The text of the button. */
-  readonly confirm: string;
-  readonly isDangerous?: boolean;
-  /** Throws an ApiError, whose message is shown. Returns what to show afterwards. */
-  carryOut(values: ReadonlyMap<string, string>): Promise<string>;
-}
-
 const WHO = 'weir-operator';
 
 const dialog = byId('dialog') as HTMLDialogElement;
@@ -33,7 +21,18 @@ export function onAction(listener: () => void): void {
 }
 
 /** Asks who acts and why, and acts only after the button that names the action was pressed. */
-export function confirmAction({ title, summary, fields, confirm, isDangerous, carryOut }: Action): void {
+export function confirmAction(action: {
+  readonly title: string;
+  /** What will happen, in a sentence. Read again whenever a field changes. */
+  summary(values: ReadonlyMap<string, string>): string;
+  readonly fields: readonly Field[];
+  /** The text of the button. */
+  readonly confirm: string;
+  readonly isDangerous?: boolean;
+  /** Throws an ApiError, whose message is shown. Returns what to show afterwards. */
+  carryOut(values: ReadonlyMap<string, string>): Promise<string>;
+}): void {
+  const { title, summary, fields, confirm, isDangerous, carryOut } = action;
   const by = textInput({ value: localStorage.getItem(WHO) ?? '', autocomplete: 'username' });
   const why = textInput({ placeholder: 'For the audit log' });
   const all: readonly Field[] = [
@@ -98,15 +97,17 @@ export function askForToken(message: string): Promise<void> {
   });
 }
 
-interface Confirmation {
-  readonly confirm: string;
-  readonly isDangerous: boolean;
-  /** Whether it cannot be dismissed. */
-  readonly isRequired?: boolean;
-  act(): Promise<void>;
-}
-
-function openDialog(title: string, content: readonly Node[], confirmation: Confirmation): void {
+function openDialog(
+  title: string,
+  content: readonly Node[],
+  confirmation: {
+    readonly confirm: string;
+    readonly isDangerous: boolean;
+    /** Whether it cannot be dismissed. */
+    readonly isRequired?: boolean;
+    act(): Promise<void>;
+  },
+): void {
   const { confirm, isDangerous, isRequired = false, act } = confirmation;
   const problem = element('p', { class: 'problem', role: 'alert', hidden: true });
   const submit = element('button', { type: 'submit', class: isDangerous ? 'danger' : 'primary' }, confirm);

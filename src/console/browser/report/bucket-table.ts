@@ -93,14 +93,16 @@ interface TableState {
   selected: ReportBucket | undefined;
 }
 
-type Select = (bucket: ReportBucket) => void;
-
 /**
  * The searchable table of buckets.
  *
  * @param onSelect gets the bucket that was chosen
  */
-export function bucketTable(buckets: readonly ReportBucket[], leftOut: number, onSelect: Select): void {
+export function bucketTable(
+  buckets: readonly ReportBucket[],
+  leftOut: number,
+  onSelect: (bucket: ReportBucket) => void,
+): void {
   const state: TableState = {
     search: '',
     kind: '',
@@ -159,7 +161,7 @@ function renderTable(
   buckets: readonly ReportBucket[],
   leftOut: number,
   state: TableState,
-  select: Select,
+  select: (bucket: ReportBucket) => void,
 ): void {
   const { search, kind, sort, isAscending, rows, selected } = state;
   const found = buckets.filter(
@@ -184,7 +186,11 @@ function renderTable(
     `${shownCount(found.length)}${leftOut > 0 ? ` of ${shownCount(buckets.length + leftOut)}; the least affected are left out` : ''}`;
 }
 
-function bucketRow(bucket: ReportBucket, isSelected: boolean, select: Select): HTMLElement {
+function bucketRow(
+  bucket: ReportBucket,
+  isSelected: boolean,
+  select: (bucket: ReportBucket) => void,
+): HTMLElement {
   const cells = COLUMNS.map(({ cell, style = '', isZero }) =>
     element('td', { class: isZero?.(bucket) ? `${style} zero` : style }, ...[cell(bucket)].flat()),
   );

@@ -54,14 +54,12 @@ function showTotals(): void {
 }
 
 /** Classes of the style sheet, and what they mean. */
-type Legend = readonly (readonly [style: string, name: string])[];
-
-const REFUSED_LEGEND: Legend = [
+const REFUSED_LEGEND = [
   ['before', 'refused before'],
   ['after', 'refused after'],
-];
+] as const;
 
-function showLegend(id: string, entries: Legend): void {
+function showLegend(id: string, entries: readonly (readonly [style: string, name: string])[]): void {
   byId(id).replaceChildren(...entries.map(([style, name]) => element('span', { class: style }, name)));
 }
 

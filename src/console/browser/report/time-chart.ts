@@ -5,19 +5,21 @@ import { svgElement } from '../widgets/dom.ts';
 import { type ChartLine, Drawing, type Plot } from '../widgets/plot.ts';
 import { describeOnHover, isInReach, limitLabel, short, timeMarks } from './charts.ts';
 
-interface TimeChart {
-  readonly label: string;
-  readonly bins: Bins<string>;
-  /** A value for each bin. */
-  readonly lines: readonly (ChartLine & { readonly values: readonly number[] })[];
-  /** Drawn as a dashed line. */
-  readonly limit?: number | null;
-  /** How values are written. Default: short on the axis, and whole in the tip. */
-  format?(value: number): string;
-}
-
 /** Draws values over time as lines. */
-export function timeChart(box: HTMLElement, { label, bins, lines, limit = null, format }: TimeChart): void {
+export function timeChart(
+  box: HTMLElement,
+  chart: {
+    readonly label: string;
+    readonly bins: Bins<string>;
+    /** A value for each bin. */
+    readonly lines: readonly (ChartLine & { readonly values: readonly number[] })[];
+    /** Drawn as a dashed line. */
+    readonly limit?: number | null;
+    /** How values are written. Default: short on the axis, and whole in the tip. */
+    format?(value: number): string;
+  },
+): void {
+  const { label, bins, lines, limit = null, format } = chart;
   const fromMs = bins.startUs / 1_000;
   const binMs = bins.binUs / 1_000;
   const length = Math.max(1, ...lines.map(({ values }) => values.length));

@@ -2,19 +2,17 @@ import { roundedDuration } from '../../../domain/duration.ts';
 import { element, setText, svgElement } from './dom.ts';
 import { type ChartLine, Drawing, type Plot } from './plot.ts';
 
-/** What the values of a chart are, besides their size. */
-interface ChartScale {
+/** What the values of a chart are, besides their size. By default they are of single seconds, and cover all replicas. */
+const SECONDS = {
   /** Seconds between two values. */
-  readonly stepSeconds: number;
+  stepSeconds: 1,
   /** How long ago the newest ended. */
-  readonly endAgoSeconds: number;
+  endAgoSeconds: 0,
   /** How many of the newest values do not cover all replicas. */
-  readonly partialSteps: number;
+  partialSteps: 0,
   /** Which replicas they cover. */
-  readonly partialText: string;
-}
-
-const SECONDS: ChartScale = { stepSeconds: 1, endAgoSeconds: 0, partialSteps: 0, partialText: '' };
+  partialText: '',
+};
 
 /** A newest value that ended longer ago is not labelled `now`. */
 const NOW_SECONDS = 15;
@@ -42,7 +40,7 @@ export class Chart {
   readonly #when = element('span', { class: 'muted' });
   #lines: readonly ChartLine[] = [];
   #marks: readonly ChartMark[] = [];
-  #steps: ChartScale = SECONDS;
+  #steps = SECONDS;
   /** Seconds back from the newest value. */
   #chosen: number | undefined;
   #cursor: SVGLineElement | undefined;
@@ -62,7 +60,7 @@ export class Chart {
   }
 
   /** Marks what happened, and says what the values are, from the next drawing on. */
-  mark(marks: readonly ChartMark[], steps: ChartScale = SECONDS): void {
+  mark(marks: readonly ChartMark[], steps = SECONDS): void {
     this.#marks = marks;
     this.#steps = steps;
   }

@@ -13,15 +13,6 @@ export type Column<T> = {
   readonly style?: string;
 } & ({ text(value: T): string } | { cell(value: T): Node | LiveCell<T> });
 
-interface TableOptions<T> {
-  readonly columns: readonly Column<T>[];
-  /** What is shown if the table is empty. */
-  readonly empty: string;
-  keyOf(value: T): string;
-  /** Whether the figures of a row are too old, so that it is grey. */
-  isUnknown?(value: T): boolean;
-}
-
 interface TableRow<T> {
   readonly node: HTMLTableRowElement;
   readonly cells: readonly LiveCell<T>[];
@@ -31,11 +22,23 @@ interface TableRow<T> {
 export class Table<T> {
   readonly #body = element('tbody');
   readonly #empty: HTMLElement;
-  readonly #options: TableOptions<T>;
+  readonly #options;
   readonly #rows = new Map<string, TableRow<T>>();
 
   /** @param more stands beside the heading */
-  constructor(panel: HTMLElement, title: string, options: TableOptions<T>, more: readonly Node[] = []) {
+  constructor(
+    panel: HTMLElement,
+    title: string,
+    options: {
+      readonly columns: readonly Column<T>[];
+      /** What is shown if the table is empty. */
+      readonly empty: string;
+      keyOf(value: T): string;
+      /** Whether the figures of a row are too old, so that it is grey. */
+      isUnknown?(value: T): boolean;
+    },
+    more: readonly Node[] = [],
+  ) {
     this.#options = options;
     this.#empty = element('p', { class: 'empty muted' }, options.empty);
     // Until rows are shown, whether there are any is unknown.
