@@ -80,21 +80,17 @@ export async function askAdmin(
   options: AdminOptions,
   path: string,
   isAnswer: (body: unknown) => boolean,
-  call: Call = {},
+  { method = 'GET', body }: { readonly method?: 'GET' | 'PUT' | 'DELETE'; readonly body?: object } = {},
 ): Promise<unknown> {
-  return askPort(adminPortOf(options), path, isAnswer, call);
-}
-
-interface Call {
-  readonly method?: 'GET' | 'PUT' | 'DELETE';
-  readonly body?: object;
+  return askPort(adminPortOf(options), path, isAnswer, method, body);
 }
 
 async function askPort(
   port: AdminPort,
   path: string,
   isAnswer: (body: unknown) => boolean,
-  { method = 'GET', body }: Call,
+  method: string,
+  body?: object,
 ): Promise<unknown> {
   const text = body === undefined ? undefined : JSON.stringify(body);
   let answer: Answer;
@@ -141,7 +137,7 @@ function notAdmin({ url }: AdminPort): CommandError {
 
 /** `weir health`: fails unless the gateway is alive. */
 export async function health(options: AdminOptions): Promise<void> {
-  await askPort(livePortOf(options), '/livez', isAlive, {});
+  await askPort(livePortOf(options), '/livez', isAlive, 'GET');
 }
 
 /**

@@ -6,7 +6,12 @@ import { print, printJson } from './print.ts';
 import { tableLines } from './terminal/line.ts';
 import { standardOutput } from './terminal/output.ts';
 
-export interface PastOptions extends AdminOptions {
+export interface UsageOptions extends AdminOptions {
+  readonly scope?: string;
+  readonly organization?: string;
+  readonly account?: string;
+  /** A past period instead of the present: `2026`, `2026-11` or `2026-11-25`. */
+  readonly period?: string;
   readonly timeZone?: string;
   readonly startsOn?: string;
   readonly csv?: boolean;
@@ -18,7 +23,7 @@ export async function pastUsage(
   scopes: readonly ScopeName[],
   id: string,
   period: string,
-  options: PastOptions,
+  options: UsageOptions,
 ): Promise<void> {
   const { timeZone = 'UTC', startsOn = '1', csv = false, json = false } = options;
   const query = new URLSearchParams({ period, timeZone, startsOn });

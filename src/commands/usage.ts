@@ -9,17 +9,9 @@ import { CommandError } from '../process/failure.ts';
 import { isFindResult, isUsage } from './admin-answers.ts';
 import { AdminRefusal, askAdmin } from './admin-client.ts';
 import { textOf } from './limit/limit.ts';
-import { type PastOptions, pastUsage } from './past-usage.ts';
+import { pastUsage, type UsageOptions } from './past-usage.ts';
 import { print, printJson } from './print.ts';
 import { type Line, tableLines } from './terminal/line.ts';
-
-export interface UsageOptions extends PastOptions {
-  readonly scope?: string;
-  readonly organization?: string;
-  readonly account?: string;
-  /** A past period instead of the present: `2026`, `2026-11` or `2026-11-25`. */
-  readonly period?: string;
-}
 
 /** `weir usage`: the limits of an Account, Organization, Person or address, what it has used, and its recent operations. */
 export async function usage(id: string, options: UsageOptions): Promise<void> {

@@ -1,7 +1,8 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { FindResult } from '../../src/admin/find/finder.ts';
 import { find } from '../../src/commands/find.ts';
-import { type UsageOptions, usage } from '../../src/commands/usage.ts';
+import type { UsageOptions } from '../../src/commands/past-usage.ts';
+import { usage } from '../../src/commands/usage.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { introspectionSettings, startIssuer } from '../fixtures/issuer.ts';
 import { uniqueRedisStore } from '../fixtures/redis-url.ts';

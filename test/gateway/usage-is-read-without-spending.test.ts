@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { BucketUsage, Usage } from '../../src/admin/usage/owner-usage.ts';
-import { type UsageOptions, usage } from '../../src/commands/usage.ts';
+import type { UsageOptions } from '../../src/commands/past-usage.ts';
+import { usage } from '../../src/commands/usage.ts';
 import { WINDOW_SECONDS } from '../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';

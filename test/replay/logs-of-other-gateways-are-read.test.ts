@@ -1,8 +1,8 @@
 import { RE2JS } from 're2js';
 import { expect, it } from 'vitest';
 import type { LogEntry } from '../../src/replay/input/entry.ts';
-import { type FormatOptions, lineReader } from '../../src/replay/input/formats.ts';
-import { parseMapping } from '../../src/replay/input/text-formats.ts';
+import { lineReader } from '../../src/replay/input/formats.ts';
+import { type Mapping, parseMapping } from '../../src/replay/input/text-formats.ts';
 import { timeUs } from '../../src/replay/input/times.ts';
 import { expectLinearTime } from '../fixtures/growth.ts';
 import { writeFiles } from './log-lines.ts';
@@ -10,20 +10,19 @@ import { runReplayCommand } from './replay-command.ts';
 
 const AT_US = Date.UTC(2026, 10, 20, 12) * 1000;
 
-function read(options: Partial<FormatOptions>, line: string): unknown {
-  const whole: FormatOptions = {
+function read(options: Partial<Parameters<typeof lineReader>[0]>, line: string): unknown {
+  const readLine = lineReader({
     format: 'json',
     mapping: {},
     accountPattern: undefined,
     finder: undefined,
     ...options,
-  };
-  const readLine = lineReader(whole);
+  });
   if (typeof readLine === 'string') throw new Error(readLine);
   return readLine(line);
 }
 
-function mapped(text: string): FormatOptions['mapping'] {
+function mapped(text: string): Mapping {
   const mapping = parseMapping(text);
   if (typeof mapping === 'string') throw new Error(mapping);
   return mapping;

@@ -12,8 +12,8 @@ import { BLOCK_SCOPES, type BlockScope } from '../../facts/blocks.ts';
 import { REQUEST_ID } from '../../stages/request-context.ts';
 import { type EndedRequest, MOST_REQUESTS } from '../fleet/owner-report.ts';
 import type { RefusedRequest } from '../fleet/refusals.ts';
+import type { WhyRefused } from '../why/refusal.ts';
 import { shownRefusal } from '../why/shown-refusal.ts';
-import type { WhyRefused } from '../why/why-refused.ts';
 import type { KnownOwners } from './known-owners.ts';
 
 /** One thing that has an id. */

@@ -131,10 +131,10 @@ export type Second = Immutable<Static<typeof second>>;
 
 export type Slices = Immutable<Static<typeof slices>>;
 
-type PublishedPulse = Immutable<Static<typeof pulse>>;
-
 /** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
-export type Pulse = Required<PublishedPulse> & { readonly store: Required<PublishedPulse['store']> };
+export type Pulse = Immutable<
+  Required<Static<typeof pulse>> & { store: Required<Static<typeof pulse>['store']> }
+>;
 
 const asPulse = matching(pulse);
 const LISTS = { changes: matching(noticedChange), queues: matching(queue), refusals: asRefusedRequest };

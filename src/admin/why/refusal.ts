@@ -83,10 +83,12 @@ const asCaller = matching(caller);
 /** Who was refused. */
 export type RefusedCaller = Pick<RecordedRefusal, 'principal' | 'account' | 'address'>;
 
-/** A refusal, and what each replica had admitted. */
-export interface FoundRefusal {
+/** A request that was refused, and why: a refusal, and what each replica had admitted. */
+export interface WhyRefused {
   readonly refusal: RecordedRefusal;
   readonly fills: readonly Static<typeof fill>[];
+  readonly atMs: number;
+  readonly caller: RefusedCaller;
 }
 
 /** The id of an operation, as a line can have it: it is what its document says. */
@@ -146,7 +148,7 @@ export function fillLine({ number }: RefusedId, replica: string, sinceMs: number
 }
 
 /** What the lines of an archive say of one refusal. Undefined if no line is its own. What no replica has written is left out. */
-export function readLines(lines: string, number: number): FoundRefusal | undefined {
+export function readLines(lines: string, number: number): Pick<WhyRefused, 'refusal' | 'fills'> | undefined {
   let found: RecordedRefusal | undefined;
   const fills = new Map<string, Static<typeof fill>>();
   const begin = `[${number},`;

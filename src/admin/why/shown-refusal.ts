@@ -2,8 +2,7 @@ import { exactDuration, roundedDuration } from '../../domain/duration.ts';
 import { isScopeName, SCOPES } from '../../domain/limits/scopes.ts';
 import { shownCount, shownTime } from '../../domain/shown.ts';
 import type { SpentBy } from './fills.ts';
-import type { RecordedRefusal } from './refusal.ts';
-import type { WhyRefused } from './why-refused.ts';
+import type { RecordedRefusal, WhyRefused } from './refusal.ts';
 
 /** Operations and principals that an answer names. */
 const MOST_ROWS = 100;

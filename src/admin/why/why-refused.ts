@@ -18,10 +18,10 @@ import { FleetQuestions } from './questions.ts';
 import {
   callerLine,
   callerPart,
-  type FoundRefusal,
   type RefusedCaller,
   readCaller,
   readLines,
+  type WhyRefused,
 } from './refusal.ts';
 import { lost, type Pending, type PendingRefusal, RefusalLog } from './refusal-log.ts';
 
@@ -45,12 +45,6 @@ export interface WhySources {
   readonly ignored: Pick<Ignored, 'add'>;
   /** Requests were refused that cannot be found by their ids. */
   unfindable(count: number): void;
-}
-
-/** A request that was refused, and why. */
-export interface WhyRefused extends FoundRefusal {
-  readonly atMs: number;
-  readonly caller: RefusedCaller;
 }
 
 export class Why {

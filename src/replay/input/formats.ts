@@ -56,16 +56,15 @@ export type Format = 'weir' | keyof typeof PRESETS;
 
 export const FORMATS: readonly Format[] = ['weir', ...(Object.keys(PRESETS) as (keyof typeof PRESETS)[])];
 
-export interface FormatOptions {
+/** A reader for the lines of a format, or a sentence if it could not find the Account of a request. */
+export function lineReader(options: {
   readonly format: Format;
   /** Overrides the format's own mapping. */
   readonly mapping: Mapping;
   readonly accountPattern: RE2JS | undefined;
   readonly finder: OperationFinder | undefined;
-}
-
-/** A reader for the lines of a format, or a sentence if it could not find the Account of a request. */
-export function lineReader({ format, mapping, accountPattern, finder }: FormatOptions): ReadLine | string {
+}): ReadLine | string {
+  const { format, mapping, accountPattern, finder } = options;
   if (format === 'weir') return weirLog(finder);
   const preset: Preset = PRESETS[format];
   const whole = { ...preset.mapping, ...mapping };

@@ -99,7 +99,14 @@ export class LimitsFiles {
    * Where the limit in force of a bucket is written, such as `/etc/weir/limits.yaml:12`: the default of its row, the limit of a
    * plan, or the override of this owner. The line is left out while the file is another than the one in force. Undefined where nothing is written.
    */
-  async writtenAt({ source, name, owner, plan }: SourcedLimit): Promise<string | undefined> {
+  async writtenAt(bucket: {
+    readonly source: LimitSource;
+    /** Of its row. */
+    readonly name: string;
+    readonly owner: string;
+    readonly plan: string | undefined;
+  }): Promise<string | undefined> {
+    const { source, name, owner, plan } = bucket;
     const { sources = [], limits } = this.#inForce ?? {};
     const row = limits && rowNamed(limits, name);
     if (row === undefined || source === 'live') return undefined;
@@ -178,15 +185,6 @@ export class LimitsFiles {
     );
     return { digest, maps, named, isBlank: isBlank(text) };
   }
-}
-
-/** The limit of one bucket, and where it is set. */
-interface SourcedLimit {
-  readonly source: LimitSource;
-  /** Of its row. */
-  readonly name: string;
-  readonly owner: string;
-  readonly plan: string | undefined;
 }
 
 function namedIn(limits: Limits | undefined): Named {
