@@ -20,7 +20,7 @@ const asQuestions = matchingEach(question, MOST_QUESTIONS);
 /** What the replicas ask each other. */
 export class FleetQuestions {
   readonly #name: string;
-  readonly #sources: { nowMs(): number; readonly ignored: Pick<Ignored, 'add'> };
+  readonly #sources;
   readonly #board: Board | undefined;
   /** When other replicas asked, by the identity of the refusal. */
   readonly #others = new Map<string, number>();

@@ -39,8 +39,8 @@ export function findUnusedPoints(
       const { limit, shadow } = given[name] ?? {};
       const charged = costs.get(name);
       if (charged === undefined || shadow || typeof limit !== 'number') continue;
-      const leastPercent = leastPercentOf(limit, charged);
-      const { costliest } = charged;
+      const { cheapest, costliest } = charged;
+      const leastPercent = leastPercentOf(limit, cheapest, costliest.cost);
       if (leastPercent < 100 && limit < COSTS_PER_LIMIT * costliest.cost)
         found.push({ path: pathOf(name), limit, leastPercent, costliest });
     }
@@ -60,18 +60,12 @@ export function unusedPointsWarning(
   };
 }
 
-/** The operations that are charged to a row: the lowest cost, and the operation with the highest. */
-interface RowCosts {
-  readonly cheapest: number;
-  readonly costliest: CostedOperation;
-}
-
-/** By the name of a row that counts points in a sliding window: the count of a period is exact. */
-function costsByRow(
-  operations: readonly CostedOperation[],
-  rows: readonly LimitRow[],
-): ReadonlyMap<string, RowCosts> {
-  const costs = new Map<string, RowCosts>();
+/**
+ * By the name of a row, of the operations that are charged to it: the lowest cost, and the operation with the highest. Only of rows that
+ * count points in a sliding window: the count of a period is exact.
+ */
+function costsByRow(operations: readonly CostedOperation[], rows: readonly LimitRow[]) {
+  const costs = new Map<string, { readonly cheapest: number; readonly costliest: CostedOperation }>();
   for (const row of rows.filter(({ counts, period }) => counts === 'points' && period === undefined)) {
     const charged = operations.filter((operation) => operation.cost > 0 && isCharged(row, operation));
     const costliest = charged.map(atMost).reduce(higher, undefined);
@@ -91,10 +85,10 @@ function higher(one: CostedOperation | undefined, other: CostedOperation): Coste
  * The least share of an exact log's points that a bucket admits which is charged alone, in whole percent. lua/README.md has the proof. It
  * is 100 where no two charges of different times are counted as one: below a limit of 500, and where the lowest cost is high too.
  */
-function leastPercentOf(limit: number, { cheapest, costliest }: RowCosts): number {
+function leastPercentOf(limit: number, cheapest: number, highest: number): number {
   const mostTogether = Math.floor(limit / ENTRIES_PER_LIMIT);
   if (2 * cheapest > mostTogether) return 100;
   const keptTooLong = mostTogether - cheapest;
-  const least = limit - (costliest.cost - 1) - keptTooLong;
+  const least = limit - (highest - 1) - keptTooLong;
   return Math.max(0, Math.floor((100 * least) / limit));
 }
