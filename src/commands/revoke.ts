@@ -47,11 +47,6 @@ export interface RevokeOptions {
   readonly json?: boolean;
 }
 
-interface Sharing {
-  readonly settings: Settings;
-  readonly shared: SharedStore;
-}
-
 /**
  * `weir revoke`: a token, or every token issued to a principal until now, no longer authenticates at any replica; or is no longer
  * revoked; or all that is revoked is printed.
@@ -72,12 +67,13 @@ export async function revoke(
   const hours = Number(options.hours ?? REMEMBERED_HOURS);
   if (!(hours > 0 && hours <= MOST_HOURS))
     throw new CommandError(`--hours takes a number above 0, and at most ${MOST_HOURS}.`);
-  const sharing = openSharing(options.config);
-  if (options.list) return list(sharing, options.json);
+  const settings = loadSettings(options.config, process.env);
+  const shared = sharedBy(settings, options.config);
+  if (options.list) return list(shared, options.json);
   try {
     const revoked = await readTarget(options, input);
-    if (options.undo) await withRecord(sharing, 'Nothing was undone', (record) => undo(record, revoked));
-    else await revokeNow(sharing, revoked, hours);
+    if (options.undo) await withRecord(shared, 'Nothing was undone', (record) => undo(record, revoked));
+    else await revokeNow(settings, shared, revoked, hours);
   } catch (error) {
     throw error instanceof TargetRefused ? new CommandError(error.message) : error;
   }
@@ -104,10 +100,9 @@ async function readInput(input: AsyncIterable<Buffer | string>): Promise<string>
   return text;
 }
 
-function openSharing(config: string): Sharing {
-  const settings = loadSettings(config, process.env);
-  const shared = openShared(settings.store);
-  if (shared !== undefined) return { settings, shared };
+function sharedBy({ store }: Settings, config: string): SharedStore {
+  const shared = openShared(store);
+  if (shared !== undefined) return shared;
   throw new CommandError(
     `${config} names the memory store, and revocations travel through Redis: restart the gateway, or take the ` +
       'token out of the identities file, which is read again while it runs.',
@@ -115,7 +110,7 @@ function openSharing(config: string): Sharing {
 }
 
 async function withRecord<T>(
-  { shared }: Sharing,
+  shared: SharedStore,
   failure: string,
   use: (record: MessageRecord) => Promise<T>,
   topic: string = REVOCATIONS.topic,
@@ -134,10 +129,15 @@ async function withRecord<T>(
   }
 }
 
-async function revokeNow(sharing: Sharing, revoked: Revoked, hours: number): Promise<void> {
-  const note = await noteOn(revoked, sharing.settings);
+async function revokeNow(
+  settings: Settings,
+  shared: SharedStore,
+  revoked: Revoked,
+  hours: number,
+): Promise<void> {
+  const note = await noteOn(revoked, settings);
   if (note !== undefined) printError(revoked.kind === 'token' ? `Warning: ${note}` : note);
-  const { isLasting, ...published } = await withRecord(sharing, 'Nothing was revoked', async (record) => ({
+  const { isLasting, ...published } = await withRecord(shared, 'Nothing was revoked', async (record) => ({
     ...(await recordFacts(record, REVOCATIONS, revoking(revoked, hours * MS_PER_HOUR))),
     isLasting: await record.isLasting(),
   }));
@@ -145,7 +145,7 @@ async function revokeNow(sharing: Sharing, revoked: Revoked, hours: number): Pro
     revoked.kind === 'token'
       ? `The token is revoked for ${exactDuration(hours * 3_600)} (${formatTarget(revoked)})`
       : `Every token issued to ${revoked.id} until now is revoked for ${exactDuration(hours * 3_600)}`;
-  const received = receivedBy(published, sharing.settings.store.kind);
+  const received = receivedBy(published, settings.store.kind);
   print(`${what}. ${received} One that starts later receives it then.`);
   if (isLasting === false) {
     print(
@@ -183,12 +183,12 @@ async function undo(record: MessageRecord, revoked: Revoked): Promise<void> {
   print(`${revoked.kind === 'token' ? 'The token' : revoked.id} is no longer revoked.${late}`);
 }
 
-async function list(sharing: Sharing, asJson = false): Promise<void> {
+async function list(shared: SharedStore, asJson = false): Promise<void> {
   const failure = 'The revocations cannot be read';
-  const { facts, clock } = await withRecord(sharing, failure, (record) => recordedFacts(record, REVOCATIONS));
+  const { facts, clock } = await withRecord(shared, failure, (record) => recordedFacts(record, REVOCATIONS));
   const known = new Revocations(() => clock.nowMs());
   for (const revocation of facts) known.add(revocation);
-  const tries = await withRecord(sharing, failure, readTries, TRIES);
+  const tries = await withRecord(shared, failure, readTries, TRIES);
   const entries = known
     .inForce(clock.nowMs())
     .toSorted((a, b) => a.atMs - b.atMs)

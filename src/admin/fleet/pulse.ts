@@ -129,8 +129,6 @@ const pulse = Type.Object({
 
 export type Second = Immutable<Static<typeof second>>;
 
-export type Slices = Immutable<Static<typeof slices>>;
-
 /** What a replica publishes about itself every second. The offset of its clock is null where it is not known. */
 export type Pulse = Immutable<
   Required<Static<typeof pulse>> & { store: Required<Static<typeof pulse>['store']> }

@@ -1,5 +1,5 @@
 /** The times that the charts of the fleet cover, and how a replica keeps them. */
-import { SERIES, type Second, type Slices } from './pulse.ts';
+import { type Pulse, SERIES, type Second } from './pulse.ts';
 
 /** The seconds of one value of each range. */
 export const RANGES = { '1m': 1, '10m': 10, '1h': 60 } as const;
@@ -30,13 +30,13 @@ export function sumOfSeconds(seconds: readonly (Second | undefined)[]): Second {
 
 /** Sums per step, for the length of one chart. */
 export class LongRange {
-  readonly #stepSeconds: Slices['stepSeconds'];
+  readonly #stepSeconds;
   #closed: Second[] = [];
   #open = sumOfSeconds([]);
   #slot: number;
 
   /** @param second the first one that will be added; Unix time */
-  constructor(stepSeconds: Slices['stepSeconds'], second: number) {
+  constructor(stepSeconds: (typeof LONG_STEPS)[number], second: number) {
     this.#stepSeconds = stepSeconds;
     this.#slot = this.#slotOf(second);
   }
@@ -54,7 +54,7 @@ export class LongRange {
   }
 
   /** @param aheadMs how far the clock of the seconds is ahead of the clock of Redis */
-  slices(aheadMs: number): Slices {
+  slices(aheadMs: number): Pulse['history'][number] {
     const endMs = this.#slot * this.#stepSeconds * 1_000 - aheadMs;
     const slot = Math.max(0, Math.round(endMs / 1_000 / this.#stepSeconds) - 1);
     return { stepSeconds: this.#stepSeconds, slot, slices: this.#closed };

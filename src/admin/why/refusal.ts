@@ -80,15 +80,12 @@ const caller = Type.Tuple([Type.Literal('of'), amount, id, id, id]);
 
 const asCaller = matching(caller);
 
-/** Who was refused. */
-export type RefusedCaller = Pick<RecordedRefusal, 'principal' | 'account' | 'address'>;
-
 /** A request that was refused, and why: a refusal, and what each replica had admitted. */
 export interface WhyRefused {
   readonly refusal: RecordedRefusal;
   readonly fills: readonly Static<typeof fill>[];
   readonly atMs: number;
-  readonly caller: RefusedCaller;
+  readonly caller: Pick<RecordedRefusal, 'principal' | 'account' | 'address'>;
 }
 
 /** The id of an operation, as a line can have it: it is what its document says. */
@@ -124,7 +121,7 @@ export function limitPart(limit: Pick<RecordedRefusal, keyof typeof ofLimit>): s
 export function callerLine(
   number: number,
   of: number,
-  { principal, account, address }: RefusedCaller,
+  { principal, account, address }: WhyRefused['caller'],
 ): string {
   return `[${number},"of",${of},${JSON.stringify(principal)},${JSON.stringify(account)},${JSON.stringify(address)}]\n`;
 }
@@ -133,7 +130,7 @@ export function callerLine(
 export function readCaller(
   lines: string,
   number: number,
-): (RefusedCaller & { readonly of: number }) | undefined {
+): (WhyRefused['caller'] & { readonly of: number }) | undefined {
   const at = `\n${lines}`.indexOf(`\n[${number},"of",`);
   if (at === -1) return undefined;
   const found = asCaller(listIn(lines.slice(at).split('\n', 1).join()).slice(1));

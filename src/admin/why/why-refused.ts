@@ -15,14 +15,7 @@ import { HOUR_MS, hourOf, IdIndex, KEPT_HOURS, LIFE_MS, type RefusedId } from '.
 import { LimitParts } from './limit-parts.ts';
 import { keyOf, Lines } from './lines.ts';
 import { FleetQuestions } from './questions.ts';
-import {
-  callerLine,
-  callerPart,
-  type RefusedCaller,
-  readCaller,
-  readLines,
-  type WhyRefused,
-} from './refusal.ts';
+import { callerLine, callerPart, readCaller, readLines, type WhyRefused } from './refusal.ts';
 import { lost, type Pending, type PendingRefusal, RefusalLog } from './refusal-log.ts';
 
 const MOST_FOUND = 10;
@@ -215,7 +208,7 @@ function callerText({ payer, charged, number, atMs, owner }: PendingRefusal): st
   });
 }
 
-function idsOf(payer: Payer | undefined): RefusedCaller {
+function idsOf(payer: Payer | undefined): WhyRefused['caller'] {
   return {
     principal: payer?.principal?.id ?? null,
     account: payer?.account ?? null,

@@ -12,7 +12,8 @@ import type { Parsed } from './parse-messages.ts';
 import { findLine, parseFile, SMALL_CHARACTERS } from './parse-thread.ts';
 
 /** A file as last read. */
-interface CachedFile {
+interface Source {
+  readonly file: string;
   readonly digest: string;
   readonly maps: Parsed;
   /** It has nothing but white space and comments. */
@@ -29,7 +30,7 @@ export class LimitsFiles {
   readonly #main: string;
   readonly #overrides: readonly string[];
   readonly #source: FileSource;
-  #cache: ReadonlyMap<string, CachedFile> = new Map();
+  #cache: ReadonlyMap<string, Source> = new Map();
   #last: Loaded | undefined;
   #inForce: Loaded | undefined;
 
@@ -57,7 +58,7 @@ export class LimitsFiles {
    */
   async load(): Promise<Limits> {
     const problems: Problem[] = [];
-    const cache = new Map<string, CachedFile>();
+    const cache = new Map<string, Source>();
     // While the limits file is invalid, overrides may refer to what it named before.
     let named = namedIn(this.#last?.limits);
     for (const file of this.files()) {
@@ -72,7 +73,7 @@ export class LimitsFiles {
     }
     this.#cache = cache;
     if (problems.length > 0) throw new ConfigError(problems);
-    const sources = [...cache].map(([file, known]) => ({ file, ...known }));
+    const sources = [...cache.values()];
     if (this.#last !== undefined && isSame(this.#last.sources, sources)) return this.#last.limits;
     const limits = await merged(sources);
     this.#last = { sources, limits };
@@ -172,7 +173,7 @@ export class LimitsFiles {
     }
   }
 
-  async #readOne(file: string, names: Named): Promise<CachedFile> {
+  async #readOne(file: string, names: Named): Promise<Source> {
     await setImmediate();
     const text = this.#source.read(file, 'the limits section of the settings refers to it');
     const digest = hash('sha256', text);
@@ -183,7 +184,7 @@ export class LimitsFiles {
     const maps = await parseFile(
       isMain ? { kind: 'limits', text, file } : { kind: 'overrides', text, file, named: names },
     );
-    return { digest, maps, named, isBlank: isBlank(text) };
+    return { file, digest, maps, named, isBlank: isBlank(text) };
   }
 }
 
@@ -192,13 +193,9 @@ function namedIn(limits: Limits | undefined): Named {
   return { rows: furtherRows(limits.rows), plans: [...limits.plans.keys()] };
 }
 
-/** The overrides of one file. The limits file comes first. */
-interface Source extends CachedFile {
-  readonly file: string;
-}
-
 /** Valid files, and what they set. */
 interface Loaded {
+  /** The limits file comes first. */
   readonly sources: readonly Source[];
   readonly limits: Limits;
 }
