@@ -93,16 +93,14 @@ interface TableState {
   selected: ReportBucket | undefined;
 }
 
+type Select = (bucket: ReportBucket) => void;
+
 /**
  * The searchable table of buckets.
  *
  * @param onSelect gets the bucket that was chosen
  */
-export function bucketTable(
-  buckets: readonly ReportBucket[],
-  leftOut: number,
-  onSelect: (bucket: ReportBucket) => void,
-): void {
+export function bucketTable(buckets: readonly ReportBucket[], leftOut: number, onSelect: Select): void {
   const state: TableState = {
     search: '',
     kind: '',
@@ -161,7 +159,7 @@ function renderTable(
   buckets: readonly ReportBucket[],
   leftOut: number,
   state: TableState,
-  select: (bucket: ReportBucket) => void,
+  select: Select,
 ): void {
   const { search, kind, sort, isAscending, rows, selected } = state;
   const found = buckets.filter(
@@ -186,11 +184,7 @@ function renderTable(
     `${shownCount(found.length)}${leftOut > 0 ? ` of ${shownCount(buckets.length + leftOut)}; the least affected are left out` : ''}`;
 }
 
-function bucketRow(
-  bucket: ReportBucket,
-  isSelected: boolean,
-  select: (bucket: ReportBucket) => void,
-): HTMLElement {
+function bucketRow(bucket: ReportBucket, isSelected: boolean, select: Select): HTMLElement {
   const cells = COLUMNS.map(({ cell, style = '', isZero }) =>
     element('td', { class: isZero?.(bucket) ? `${style} zero` : style }, ...[cell(bucket)].flat()),
   );
