@@ -9,10 +9,11 @@ import { bucketKey } from '../../../src/store/keys.ts';
 import { openStore } from '../../../src/store/open-store.ts';
 import type { RemoteStoreSettings } from '../../../src/store/redis/connection/redis-options.ts';
 import { type BucketCharge, type Charge, recordedLimit, type Store } from '../../../src/store/store.ts';
+import { isWhole } from '../../fixtures/generated-cases.ts';
 
 export const OWNERS = 20;
-/** A power of ten. */
-const EXHAUSTING_COST = 100;
+/** Between the charges of a load. Without a break it takes all of a core; CI has the most that can happen at once. */
+const LOAD_PAUSE_MS = isWhole ? 2 : 20;
 const MONTH = calendarOf({ unit: 'month', timeZone: 'UTC', startsOn: 1 });
 const DAY_SECONDS = 86_400;
 
@@ -92,7 +93,7 @@ export class Fleet {
     const run = async () => {
       while (this.#isLoading) {
         await Promise.all(Array.from({ length: OWNERS }, (_, owner) => this.charge(store, owner)));
-        await pause(2);
+        await pause(LOAD_PAUSE_MS);
       }
     };
     this.#loads.push(run());
@@ -124,7 +125,7 @@ export class Fleet {
    */
   async exhaust(store: Store): Promise<{ over: number; forgotten: number }> {
     const exhaustOne = async (owner: number) => {
-      for (let cost = EXHAUSTING_COST; cost >= 1; cost = Math.floor(cost / 10)) {
+      for (let cost = 10 ** Math.floor(Math.log10(this.#limit)); cost >= 1; cost = Math.floor(cost / 10)) {
         for (let outcome = 'admitted'; outcome !== 'denied'; outcome = await this.charge(store, owner, cost))
           if (outcome !== 'admitted') await this.counting(store);
       }
