@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import { pace } from '../../src/domain/pace.ts';
 import type { Charge } from '../../src/store/store.ts';
+import { generatedCombinations } from '../fixtures/generated-cases.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { runCharges } from '../fixtures/run-charges.ts';
 import { WRONG_TYPES, type WrongValue, wrongBytes } from '../fixtures/wrong-values.ts';
@@ -12,13 +13,13 @@ afterAll(() => client.disconnect());
 
 const US_PER_SECOND = 1_000_000;
 const START_US = 1_790_000_000 * US_PER_SECOND;
-const LONGEST_BYTES = 2_048;
+const LENGTHS = generatedCombinations(Array.from({ length: 2_048 }, (_, index) => 1 + index));
 
 test('bytes of every length up to 2 KB and every type: the owner is reported, and counted from the next charge on', async () => {
   const prefix = uniquePrefix();
   const bucket = (name: string) => ({ key: `${prefix}:1:{o}:${name}`, limit: 1_000_000, windowSeconds: 60 });
   const values: WrongValue[] = [...WRONG_TYPES];
-  for (let length = 1; length <= LONGEST_BYTES; length++) values.push(...wrongBytes(length));
+  for (const length of LENGTHS) values.push(...wrongBytes(length));
   let others = 0;
   for (const { name, reason, put } of values) {
     await put(client, bucket('wrong').key);
@@ -49,7 +50,7 @@ test('bytes of every length and every type in a key of slots: the same', async (
     counts: 'concurrent' as const,
   });
   const values: WrongValue[] = [...WRONG_TYPES];
-  for (let length = 1; length <= LONGEST_BYTES; length++) {
+  for (const length of LENGTHS) {
     // Leases that have ended do not count, so their values do not matter.
     values.push(...wrongBytes(length).filter(({ name }) => length % 33 !== 0 || / (255|text)$/.test(name)));
   }

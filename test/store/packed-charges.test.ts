@@ -6,6 +6,7 @@ import { MemoryStore } from '../../src/store/memory-store.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import type { BucketCharge, Charge, Decision, Store } from '../../src/store/store.ts';
 import { silentObserver } from '../../src/store/store-observer.ts';
+import { generatedCases } from '../fixtures/generated-cases.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 
 const HIGHEST = 2_000_000_000;
@@ -133,6 +134,6 @@ test('batches of any charges are decided in Redis as by the reference one by one
       }
       for (const hold of open) hold.end();
     }),
-    { numRuns: 60, endOnFailure: true },
+    { numRuns: generatedCases(60), endOnFailure: true },
   );
 });

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it } from 'vitest';
+import { generatedCombinations } from '../../fixtures/generated-cases.ts';
 import { linesOf } from '../../fixtures/log-lines.ts';
 import { type Settling, startSettling } from '../../fixtures/settling.ts';
 
@@ -25,12 +26,14 @@ const CASES = [
 ];
 
 const names = Object.keys(KINDS);
-const PAIRS = CASES.flatMap((_, number) =>
-  names.flatMap((one) =>
-    names.map((other) => {
-      const folder = `/${number}-${names.indexOf(one)}-${names.indexOf(other)}`;
-      return { folder, number, one, other };
-    }),
+const PAIRS = generatedCombinations(
+  CASES.flatMap((_, number) =>
+    names.flatMap((one) =>
+      names.map((other) => {
+        const folder = `/${number}-${names.indexOf(one)}-${names.indexOf(other)}`;
+        return { folder, number, one, other };
+      }),
+    ),
   ),
 );
 

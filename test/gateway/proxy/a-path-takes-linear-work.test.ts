@@ -7,6 +7,7 @@ import type { PathProfile } from '../../../src/stages/path/folded-path.ts';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { DECISIONS, PROTOCOLS, sendPlain } from '../../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 import { SAFE } from '../../fixtures/hostile/upstream-routers.ts';
 
 const PROFILES: readonly PathProfile[] = (['same', 'refuse', 'remove', 'distinct'] as const).flatMap(
@@ -92,9 +93,9 @@ describe('before anything is normalised', () => {
           for (const marks of longest) expect([...marks].length).toBeLessThanOrEqual(4 * MAX_MARKS);
         },
       ),
-      { numRuns: 2_000 },
+      { numRuns: generatedCases(2_000) },
     );
-    expect(served).toBeGreaterThan(300);
+    expect(served).toBeGreaterThan(generatedCases(300));
   });
 
   it('a path is folded once, whatever its method, slash and profile', () => {

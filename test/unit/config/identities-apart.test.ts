@@ -11,6 +11,7 @@ import { GATEWAY } from '../../../scripts/build/programs.ts';
 import { type Identities, parseIdentities } from '../../../src/config/files/identities/parse-identities.ts';
 import { SlicedIdentities, slicesOf } from '../../../src/config/files/identities/slices.ts';
 import { ConfigError } from '../../../src/config/problem.ts';
+import { generatedCases, generatedCombinations } from '../../fixtures/generated-cases.ts';
 
 const FILE = 'identities.yaml';
 
@@ -83,7 +84,7 @@ describe('an identities file in slices', () => {
         const arrived = passedOn(text);
         expect(arrived && valuesOf(arrived)).toEqual(valuesOf(parseIdentities(text, FILE)));
       }),
-      { numRuns: 200 },
+      { numRuns: generatedCases(200) },
     );
   });
 
@@ -170,7 +171,7 @@ describe('the process', () => {
   });
 
   // A process that cannot be started has no id, and a signal to no id ends the gateway and its group.
-  test.each([0, 1, 2, 3, 4, 5])(
+  test.each(generatedCombinations([0, 1, 2, 3, 4, 5]))(
     'with %i file descriptors left, a file is parsed or refused',
     async (left) => {
       const program = `

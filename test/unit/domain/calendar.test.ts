@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { calendarOf, PERIOD_UNITS, type PeriodRule, WEEKDAYS } from '../../../src/domain/limits/calendar.ts';
 import { isTimeZone, timeZones } from '../../../src/domain/limits/time-zone.ts';
-import { generatedCases } from '../../fixtures/generated-cases.ts';
+import { generatedCases, generatedCombinations } from '../../fixtures/generated-cases.ts';
 
 const FIRST_MS = Date.UTC(1995, 0);
 const LAST_MS = Date.UTC(2035, 0);
@@ -52,7 +52,7 @@ test('every period of 40 years, in all zones, is the one that Temporal finds', (
 });
 
 test('periods follow each other without a gap, for 40 years of each unusual zone', () => {
-  for (const timeZone of UNUSUAL) {
+  for (const timeZone of generatedCombinations(UNUSUAL)) {
     const calendar = calendarOf({ unit: 'month', timeZone, startsOn: 31 });
     let span = calendar.at(FIRST_MS);
     while (span.startMs < LAST_MS) {

@@ -5,6 +5,7 @@ import { CollectedBytes, MOST_KEPT } from '../../../../src/gateway/response-cost
 import { EventStream } from '../../../../src/gateway/response-cost/event-stream.ts';
 import type { FoundPoints } from '../../../../src/gateway/response-cost/json-bytes.ts';
 import { pointsInParsed } from '../../../../src/gateway/response-cost/member.ts';
+import { generatedCases } from '../../../fixtures/generated-cases.ts';
 import { inPiecesOf } from '../../../fixtures/settling.ts';
 
 /** The last name is plain, an index, empty, or has other characters. */
@@ -74,7 +75,7 @@ test.each(POINTERS)(
       fc.property(streams, fc.integer({ min: 1, max: 400 }), (stream, pieceBytes) => {
         expect(read(stream, pointer, pieceBytes)).toBe(expected(stream, pointer));
       }),
-      { numRuns: 300 },
+      { numRuns: generatedCases(300) },
     );
   },
 );

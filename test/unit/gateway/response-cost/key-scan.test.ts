@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { MOST_KEPT } from '../../../../src/gateway/response-cost/collected-bytes.ts';
 import { keyScan } from '../../../../src/gateway/response-cost/key-scan.ts';
+import { generatedCases } from '../../../fixtures/generated-cases.ts';
 
 const scan = keyScan();
 if (scan === 'impossible') throw new Error('WebAssembly cannot run here');
@@ -52,7 +53,7 @@ test('the next name in an object, or its end, is found in every text', () => {
       const behind = found + 1 + (end.exec(text)?.[0].length ?? 0);
       expect(next(found + 1, true, name), text).toBe(nextIn(text, behind, beginning));
     }),
-    { numRuns: 5_000 },
+    { numRuns: generatedCases(5_000) },
   );
 });
 

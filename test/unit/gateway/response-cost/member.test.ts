@@ -4,6 +4,7 @@ import { JsonPointer } from '../../../../src/domain/settlement/json-pointer.ts';
 import type { FoundPoints } from '../../../../src/gateway/response-cost/json-bytes.ts';
 import { keyScan } from '../../../../src/gateway/response-cost/key-scan.ts';
 import { pointsIn, pointsInParsed } from '../../../../src/gateway/response-cost/member.ts';
+import { generatedCases } from '../../../fixtures/generated-cases.ts';
 
 const LONG_TEXT = 'x'.repeat(8_192);
 
@@ -125,7 +126,7 @@ describe.each(machines)('the points of a member, on a machine $machine,', ({ sca
         const pointer = `/${names.map((one) => one.replaceAll('~', '~0').replaceAll('/', '~1')).join('/')}`;
         expect(find(`${first}${text}`, pointer), text).toBe(pointsInParsed(text, new JsonPointer(pointer)));
       }),
-      { numRuns: 5_000 },
+      { numRuns: generatedCases(5_000) },
     );
   });
 

@@ -147,9 +147,11 @@ it('an upstream that answers a few requests a second is measured over longer win
 it('the limit stays between 3 and the most, whatever the latencies are', () => {
   const next = fractions(3);
   const limit = new AdaptiveLimit(40);
+  const outside: number[] = [];
   for (let nowMs = 1; nowMs < 200_000; nowMs += 2) {
     limit.note(nowMs - Math.min(nowMs, next() ** 8 * 60_000), nowMs, Math.ceil(next() * 40));
-    expect(limit.limit).toBeGreaterThanOrEqual(3);
-    expect(limit.limit).toBeLessThanOrEqual(40);
+    // An `expect` for each takes longer than the rest.
+    if (limit.limit < 3 || limit.limit > 40) outside.push(limit.limit);
   }
+  expect(outside).toEqual([]);
 });
