@@ -51,6 +51,10 @@ export default defineConfig({
     // Loading the modules takes longer than most tests, and PGlite takes seconds: the files of one worker share them. They share no
     // gateway, no platform and no data.
     isolate: false,
+    // PGlite would be compiled a second time, for speed: platform/test/fixtures/databases.ts. CI runs WebAssembly as users do.
+    execArgv: process.env.WEIR_TEST_CASES === 'all' ? [] : ['--liftoff-only'],
+    // The modules of the last run are not transformed again unless they have changed.
+    experimental: { fsModuleCache: true },
     // Periods of the program pass five times faster: src/domain/pace.ts.
     env: { WEIR_TEST_PACE: process.env.WEIR_TEST_PACE ?? '5' },
     // Ends a test that hangs. Ten times what the slowest takes, because the machine may be busy with other work.
