@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { generatedCases } from '../../../test/fixtures/generated-cases.ts';
 import { type DirectoryLock, lockDirectory } from '../../src/database/directory-lock.ts';
 
 const parent = mkdtempSync(join(tmpdir(), 'weir-lock-'));
@@ -25,7 +26,7 @@ test('a directory is created and locked, and can be locked again after the relea
 });
 
 test('of any number that start at once, exactly one gets the lock', async () => {
-  for (let round = 0; round < 30; round++) {
+  for (let round = 0; round < generatedCases(30); round++) {
     const path = newPath();
     const results = await Promise.allSettled(Array.from({ length: 8 }, () => lockDirectory(path)));
     const locks: DirectoryLock[] = results.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
