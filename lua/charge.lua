@@ -56,9 +56,10 @@ local STATE, PROBLEM = '>I4I6I6', '>BI2c0'
 -- A bucket of a period: its points, and the second of its last charge.
 local COUNT, COUNT_BYTES, COUNT_STATE = '>I7I5', 12, '>I7I6I6'
 local UNCHANGED, IN_PLACE, WHOLE, KEPT_US = 0, 1, 2, 900000000
-local LEASE, LEASE_BYTES = '>c16I6I4I7', 33
--- The part of a lease that is written in place: its generation, its slots and its end.
-local LEASE_CHANGE, LEASE_CHANGE_START = '>I6I4I7', 15
+local LEASE_BYTES = 33
+-- The parts of a lease behind its replica, and where they begin.
+local GENERATION_BYTES, GENERATION_START, SLOTS_AND_END, SLOTS_START = '>I6', 16, '>I4I7', 22
+local GENERATION_AND_SLOTS, NO_SLOTS = '>I6I4', '\0\0\0\0'
 -- A charge joins the newest entry if both are in the same 1/100 of the window and hold at most 1/250 of the limit.
 local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT = 100, 250
 -- That leaves at most 601 entries. If a limit is raised, older entries are joined as the new limit allows.
@@ -82,8 +83,6 @@ local LARGEST_NUMBER = 9007199254740992
 local LONGEST_AHEAD_US = 2 * 366 * 86400000000
 -- A change in place gives the key its life again if the last one was in another part of this life.
 local RENEWALS_PER_KEY = 6
--- No replica holds as many slots of one bucket.
-local TOO_MANY_SLOTS = 1048576
 local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 
 -- A bucket in this call is a table:
@@ -211,58 +210,90 @@ if mark ~= '' then
   end
 end
 
-local slots, statements, value_of, read_leases, taken_by_the_living, settle, leases_of_others, write_leases, hold
-local nextSlot, lastKeyOfSlots = #KEYS + 1, #KEYS
+-- A key of slots in this call is a list, one of buckets as well: a table with names takes Redis twice as long.
+local KEY, VALUE = 1, 2             -- its key, and its leases
+local TAKEN, IS_AGED = 3, 4         -- the slots of all others, and whether a replica of these may no longer be alive
+local HELD, GENERATION = 5, 6       -- the slots that this replica holds, and the generation of its statement
+local KNOWN, PLACE = 7, 8           -- the generation of its lease, or -1, and the place. Without a place, the value is written whole
+local IS_SHORT, IS_WRITTEN = 9, 10  -- whether the key has to live longer, and whether it is written
+local PREVIOUS = 11                 -- the list that was made before it
+local lastSlots
+local firstSlot, nextSlot, lastKeyOfSlots = 0, #KEYS + 1, #KEYS
+local replica, leaseMs, keyMs, endUs, renewalUs, values, next_statement
+-- The slots and the end of a lease as they are written, by the number of slots; and where they are written, by the place of the lease.
+local changes, starts
+local value_of, find_lease, read_slots, state, taken_by_the_living, leases_of_others, life_of, hold, start_of
 if hasSlots then
-  -- The slots of no replica that end at the same time share a lease, whose id is ~ and this time in seconds. Short ones end with a second,
-  -- others with ten, so that there are few such leases.
-  local HELD, HELD_BYTE, HELD_ID, HELD_SHORT_MS = '~', 126, '~%015.0f', 60000
-  local HELD_END_US, HELD_LONG_END_US, LONGEST_HELD_US = 1000000, 10000000, 610000000
-  local byte = string.byte
-  local replica, leaseMs, keyMs = string.match(ARGV[2], '^(%S+) (%d+) (%d+)')
-  local leaseUs = leaseMs * 1000
-  local endUs = nowUs + leaseUs
-  local renewalUs = keyMs * 1000 / RENEWALS_PER_KEY
-  slots, statements, firstText = {}, {}, 3
-  nextSlot, lastKeyOfSlots = #KEYS - slotCount, #KEYS - 1
-  local firstSlot = nextSlot
-  local key = firstSlot
-  for generation, held, ended in gmatch(ARGV[2], STATEMENT) do
-    statements[key] = { generation = generation + 0, held = held + 0, ended = ended + 0 }
-    key = key + 1
-  end
+  replica, leaseMs, keyMs = string.match(ARGV[2], '^(%S+) (%d+) (%d+)')
+  endUs, renewalUs, firstText = nowUs + leaseMs * 1000, keyMs * 1000 / RENEWALS_PER_KEY, 3
+  firstSlot, lastKeyOfSlots = #KEYS - slotCount, #KEYS - 1
+  nextSlot, changes, starts = firstSlot, {}, { '22' }
+  -- Returns the numbers of the statement for the next key of slots, as texts.
+  next_statement = gmatch(ARGV[2], STATEMENT)
   -- One call for all. A key of another type is no error. If the user may not run MGET, each key is read separately.
-  local values = pcall('MGET', all_of(KEYS, firstSlot, lastKeyOfSlots))
+  values = pcall('MGET', all_of(KEYS, firstSlot, lastKeyOfSlots))
 
-  -- The leases of a key. Returns nil and why they cannot be read.
+  -- These functions use few locals of the script, because each one takes as long as an empty table.
+
+  -- Returns the leases of a key, or nil and why they cannot be read.
   function value_of(index)
-    local value = values[index - firstSlot + 1] or pcall('GET', KEYS[index]) or ''
+    local value = values[index - firstSlot + 1] or redis.pcall('GET', KEYS[index]) or ''
     if value.err then return nil, value.err end
-    if #value % LEASE_BYTES ~= 0 then return nil, WRONG_VALUE end
+    if #value % 33 ~= 0 then return nil, 'WRONGVALUE no release has written this value' end
     return value
   end
 
-  -- Returns the slots that other replicas hold, including replicas that may no longer be alive; the slots that this replica holds; the
-  -- generation of its lease, or -1; the place of its lease; whether the clock went back; whether the key has to live longer; and whether
-  -- a replica may no longer be alive. Returns nil if no release has written the value.
-  function read_leases(value)
-    local taken, held, known, place, isAhead, isShort, isAged = 0, 0, -1, nil, false, false, false
-    for entry = 1, #value, LEASE_BYTES do
-      local id, generation, count, untilUs = unpack(LEASE, value, entry)
-      if untilUs > nowUs and count >= TOO_MANY_SLOTS then return nil end
-      if id == replica then
-        held, known, place = count, generation, entry
+  -- Returns where to write the slots of a lease, as a text, because Redis takes long to write a number as one.
+  function start_of(starts, place)
+    local start = starts[place] or string.format('%.0f', place + 21)
+    starts[place] = start
+    return start
+  end
+
+  -- Returns the place of the replica's lease, or nil.
+  function find_lease(value)
+    local place = string.find(value, replica, 1, true)
+    while place and place % 33 ~= 1 do place = string.find(value, replica, place + 1, true) end
+    return place
+  end
+
+  -- Returns the list of a key, or nil if no release has written the value.
+  function read_slots(key, value, place, nowUs, endUs, renewalUs, previous)
+    local taken, held, known, isAhead, isShort, isAged = 0, 0, -1, false, false, false
+    local unpack = struct.unpack
+    for entry = 1, #value, 33 do
+      local count, untilUs
+      if entry == place then
+        known, count, untilUs = unpack('>I6I4I7', value, entry + 16)
+        held = count
         -- The key may have been given its life as early as then.
         isShort = untilUs - untilUs % renewalUs ~= endUs - endUs % renewalUs
-      elseif count > 0 and count < TOO_MANY_SLOTS then
-        taken = taken + count
-        if untilUs <= nowUs then isAged = true end
+      else
+        count, untilUs = unpack('>I4I7', value, entry + 22)
+        if count > 0 and count < 1048576 then
+          taken = taken + count
+          if untilUs <= nowUs then isAged = true end
+        end
       end
-      -- No lease is valid for longer than its full life.
-      if untilUs > endUs and (byte(id) ~= HELD_BYTE or untilUs > nowUs + LONGEST_HELD_US) then isAhead = true end
+      -- No replica holds as many slots of one bucket.
+      if count >= 1048576 and untilUs > nowUs then return nil end
+      -- No lease is valid for longer than its full life. Slots of no replica are in leases that begin with ~.
+      if untilUs > endUs and (string.byte(value, entry) ~= 126 or untilUs > nowUs + 610000000) then isAhead = true end
     end
-    if isAhead then place = nil end
-    return taken, held, known, place, isAhead, isShort, isAged
+    return { key, value, taken, isAged, held, known, known, not isAhead and place, isShort, isAhead, previous }
+  end
+
+  -- Has a replica hold what it states, whatever its lease says. Returns false if Redis has a later generation.
+  function state(slots, generation, stated, ended)
+    local held = slots[HELD]
+    if slots[GENERATION] > generation then return false end
+    if slots[GENERATION] < generation then
+      held, slots[GENERATION] = stated + 0, generation
+    elseif ended ~= '0' then
+      held = math.max(0, held - ended)
+    end
+    if slots[HELD] ~= held then slots[HELD], slots[IS_WRITTEN] = held, true end
+    return true
   end
 
   -- The replicas that are alive, read when they are first needed.
@@ -270,7 +301,7 @@ if hasSlots then
   local function is_alive(id)
     if not living then
       living = {}
-      local ids = pcall('ZRANGEBYSCORE', KEYS[#KEYS], string.format('(%.0f', nowUs), '+inf')
+      local ids = redis.pcall('ZRANGEBYSCORE', KEYS[#KEYS], string.format('(%.0f', nowUs), '+inf')
       for index = 1, ids.err and 0 or #ids do living[ids[index]] = true end
     end
     return living[id]
@@ -279,67 +310,51 @@ if hasSlots then
   -- Returns the slots that other replicas hold. A lease counts until its end, and for as long as its replica is alive.
   function taken_by_the_living(value)
     local taken = 0
-    for entry = 1, #value, LEASE_BYTES do
-      local id, _, count, untilUs = unpack(LEASE, value, entry)
-      if id ~= replica and count < TOO_MANY_SLOTS and (untilUs > nowUs or is_alive(id)) then taken = taken + count end
+    for entry = 1, #value, 33 do
+      local id, _, count, untilUs = struct.unpack('>c16I6I4I7', value, entry)
+      if id ~= replica and count < 1048576 and (untilUs > nowUs or is_alive(id)) then taken = taken + count end
     end
     return taken
-  end
-
-  -- Returns the slots that the replica holds by its statement, or nil if the store has a later generation.
-  function settle(held, known, statement)
-    if known > statement.generation then return nil end
-    if known < statement.generation then return statement.held end
-    return held > statement.ended and held - statement.ended or 0
   end
 
   -- Returns the leases of other replicas that count.
   function leases_of_others(value)
     local others = {}
-    for entry = 1, #value, LEASE_BYTES do
-      local id, generation, held, untilUs = unpack(LEASE, value, entry)
-      if id ~= replica and held > 0 and held < TOO_MANY_SLOTS and (untilUs > nowUs or is_alive(id)) then
-        local longestUs = byte(id) == HELD_BYTE and nowUs + LONGEST_HELD_US or endUs
-        others[#others + 1] = pack(LEASE, id, generation, held, untilUs < longestUs and untilUs or longestUs)
+    for entry = 1, #value, 33 do
+      local id, generation, held, untilUs = struct.unpack('>c16I6I4I7', value, entry)
+      if id ~= replica and held > 0 and held < 1048576 and (untilUs > nowUs or is_alive(id)) then
+        local longestUs = string.byte(id) == 126 and nowUs + 610000000 or endUs
+        others[#others + 1] = struct.pack('>c16I6I4I7', id, generation, held, math.min(untilUs, longestUs))
       end
     end
     return table.concat(others)
   end
 
-  -- Returns leases with one more slot of no replica.
-  function hold(value, heldMs)
-    local grainUs = heldMs > HELD_SHORT_MS and HELD_LONG_END_US or HELD_END_US
+  -- Returns the life of a key in ms: slots of no replica may need a longer one.
+  function life_of(value, nowUs, leaseMs, keyMs)
+    local lastUs = 0
+    if not string.find(value, '~', 1, true) then return keyMs end
+    for entry = 1, #value, 33 do
+      local id, _, _, untilUs = struct.unpack('>c16I6I4I7', value, entry)
+      if string.byte(id) == 126 and untilUs > lastUs then lastUs = untilUs end
+    end
+    return math.max(keyMs, math.ceil(math.min(610000000, lastUs - nowUs) / 1000 + leaseMs))
+  end
+
+  -- Returns leases with one more slot of no replica. Such slots that end at the same time share a lease, whose id is ~ and this time in
+  -- seconds. Short ones end with a second, others with ten, so that there are few such leases.
+  function hold(value, heldMs, nowUs)
+    local grainUs = heldMs > 60000 and 10000000 or 1000000
     local untilUs = math.ceil((nowUs + heldMs * 1000) / grainUs) * grainUs
-    local id = string.format(HELD_ID, untilUs / US_PER_SECOND)
-    for entry = 1, #value, LEASE_BYTES do
-      if sub(value, entry, entry + 15) == id then
-        local _, generation, held = unpack(LEASE, value, entry)
-        return sub(value, 1, entry - 1) .. pack(LEASE, id, generation, held + 1, untilUs) .. sub(value, entry + LEASE_BYTES)
+    local id = string.format('~%015.0f', untilUs / 1000000)
+    for entry = 1, #value, 33 do
+      if string.sub(value, entry, entry + 15) == id then
+        local _, generation, held = struct.unpack('>c16I6I4', value, entry)
+        local lease = struct.pack('>c16I6I4I7', id, generation, held + 1, untilUs)
+        return string.sub(value, 1, entry - 1) .. lease .. string.sub(value, entry + 33)
       end
     end
-    return value .. pack(LEASE, id, 0, 1, untilUs)
-  end
-
-  -- Returns the life of a key in ms: slots of no replica may need a longer one.
-  local function life_of(value)
-    local lastUs = 0
-    if not string.find(value, HELD, 1, true) then return keyMs end
-    for entry = 1, #value, LEASE_BYTES do
-      local id, _, _, untilUs = unpack(LEASE, value, entry)
-      if byte(id) == HELD_BYTE and untilUs > lastUs then lastUs = untilUs end
-    end
-    return math.max(keyMs, math.ceil(math.min(LONGEST_HELD_US, lastUs - nowUs) / 1000 + leaseMs))
-  end
-
-  function write_leases(key, slot)
-    local place, generation, held = slot.place, slot.generation, slot.held
-    if place then
-      call('SETRANGE', key, place == 1 and '16' or place + LEASE_CHANGE_START, pack(LEASE_CHANGE, generation, held, endUs))
-      if slot.isShort then call('PEXPIRE', key, life_of(slot.value)) end
-    else
-      local own = pack(LEASE, replica, generation, held, endUs)
-      call('PSETEX', key, life_of(slot.value), #slot.value > 0 and leases_of_others(slot.value) .. own or own)
-    end
+    return value .. struct.pack('>c16I6I4I7', id, 0, 1, untilUs)
   end
 end
 
@@ -537,41 +552,34 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
       slotLimits[ARGV[text]] = limits
     end
     lastSlot = nextSlot + #limits - 1
-    for i = nextSlot, problem and 0 or lastSlot do
-      local key, limit, statement = KEYS[i], limits[i - nextSlot + 1], statements[i]
-      local slot = slots[key]
-      if not slot then
+    local isLeft = problem ~= nil
+    for i = nextSlot, lastSlot do
+      local key, limit = KEYS[i], limits[i - nextSlot + 1]
+      local generation, stated, ended = next_statement()
+      local slots = buckets[key]
+      if not isLeft and not slots then
         local value, wrong = value_of(i)
-        if wrong and wrong ~= WRONG_VALUE and sub(wrong, 1, 9) ~= 'WRONGTYPE' then
-          problem = wrong
-          break
-        end
-        local taken, held, known, place, isAhead, isShort, isAged = read_leases(value or '')
-        if wrong or not taken then
+        slots = value and read_slots(key, value, find_lease(value), nowUs, endUs, renewalUs, lastSlots)
+        if not slots then
           problem = wrong or WRONG_VALUE
-          value, taken, held, known, place, isAhead, isAged = '', 0, 0, -1, nil, true, false
+          isLeft = problem ~= WRONG_VALUE and sub(problem, 1, 9) ~= 'WRONGTYPE'
+          slots = { key, '', 0, false, 0, -1, -1, false, false, true, lastSlots }
         end
-        slot = {
-          value = value, taken = taken, held = held, generation = known, place = place, isShort = isShort, isAged = isAged,
-          isWritten = isAhead,
-        }
-        slots[key] = slot
+        if not isLeft then buckets[key], lastSlots = slots, slots end
       end
-      local held = settle(slot.held, slot.generation, statement)
-      if held then
-        if slot.held ~= held then slot.held, slot.isWritten = held, true end
-        slot.generation = statement.generation
-      elseif isSpending then
-        problem = 'STALE the replica has stated its slots anew'
-        break
+      if not isLeft and not state(slots, generation + 0, stated, ended) and isSpending then
+        problem, isLeft = 'STALE the replica has stated its slots anew', true
       end
-      if slot.isAged and (not isSpending or slot.taken + slot.held >= math.abs(limit)) then
-        local taken = taken_by_the_living(slot.value)
-        -- Written whole, the value has no leases of the dead.
-        if taken < slot.taken then slot.taken, slot.place, slot.isWritten = taken, nil, true end
-        slot.isAged = false
+      if not isLeft then
+        local taken, held = slots[TAKEN], slots[HELD]
+        if slots[IS_AGED] and (not isSpending or taken + held >= math.abs(limit)) then
+          taken = taken_by_the_living(slots[VALUE])
+          -- Written whole, the value has no leases of the dead.
+          if taken < slots[TAKEN] then slots[TAKEN], slots[PLACE], slots[IS_WRITTEN] = taken, false, true end
+          slots[IS_AGED] = false
+        end
+        if limit > 0 and taken + held >= limit then admitted = 0 end
       end
-      if limit > 0 and slot.taken + slot.held >= limit then admitted = 0 end
     end
   end
 
@@ -659,23 +667,23 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   nextKey = lastPeriod + 1
   if hasSlots then
     for i = nextSlot, problem and 0 or lastSlot do
-      local slot, limit = slots[KEYS[i]], limits[i - nextSlot + 1]
+      local slots, limit = buckets[KEYS[i]], limits[i - nextSlot + 1]
       if limit < 0 then limit = -limit end
-      local free = limit - slot.taken - slot.held
+      local free = limit - slots[TAKEN] - slots[HELD]
       local hasRoom = free > 0
       if hasRoom and admitted == 1 and isSpending then
         local heldMs = heldTimes[ARGV[text]]
         if heldMs then
-          slot.value, slot.place, slot.taken = hold(slot.value, heldMs), nil, slot.taken + 1
+          slots[VALUE], slots[PLACE], slots[TAKEN] = hold(slots[VALUE], heldMs, nowUs), false, slots[TAKEN] + 1
         else
-          slot.held = slot.held + 1
+          slots[HELD] = slots[HELD] + 1
         end
-        slot.isWritten, free = true, free - 1
+        slots[IS_WRITTEN], free = true, free - 1
       end
       replied = replied + 1
       reply[replied] = pack('>I4B', free > 0 and free or 0, hasRoom and 1 or 0)
       if not isSpending then
-        local others = leases_of_others(slot.value)
+        local others = leases_of_others(slots[VALUE])
         reply[replied] = reply[replied] .. pack('>I2', #others / LEASE_BYTES) .. others
       end
     end
@@ -730,25 +738,46 @@ while count do
   end
   count = count.previous
 end
+-- Statements that belong to no decision.
 for i = nextSlot, lastKeyOfSlots do
-  local key, statement = KEYS[i], statements[i]
-  local slot = slots[key]
-  if slot then
-    local held = settle(slot.held, slot.generation, statement)
-    if held then slot.held, slot.generation, slot.isWritten = held, statement.generation, true end
+  local key, generation, stated, ended = KEYS[i], next_statement()
+  local slots = buckets[key]
+  local value = not slots and value_of(i)
+  local place = value and find_lease(value)
+  local known, held = -1, 0
+  if place then known, held = unpack(GENERATION_AND_SLOTS, value, place + GENERATION_START) end
+  if known == generation + 0 and held <= ended + 0 then
+    -- Without slots, neither the lease nor the key has to live longer.
+    if held > 0 then call('SETRANGE', key, start_of(starts, place), NO_SLOTS) end
   else
-    local value = value_of(i)
-    local taken, held, known, place, _, isShort = read_leases(value or '')
-    held = value and taken and settle(held, known, statement)
-    if held then
-      write_leases(key, { value = value, place = place, isShort = isShort, generation = statement.generation, held = held })
+    local isRead = slots ~= nil
+    slots = slots or value and read_slots(key, value, place, nowUs, endUs, renewalUs, lastSlots)
+    if slots and state(slots, generation + 0, stated, ended) then
+      slots[IS_WRITTEN] = true
+      if not isRead then lastSlots = slots end
     end
   end
 end
-if isSpending and hasSlots then
-  for key, slot in pairs(slots) do
-    if slot.isWritten then write_leases(key, slot) end
+while lastSlots and isSpending do
+  if lastSlots[IS_WRITTEN] then
+    local key, held, place, change = lastSlots[KEY], lastSlots[HELD], lastSlots[PLACE], nil
+    change = changes[held]
+    if not change then
+      change = pack(SLOTS_AND_END, held, endUs)
+      changes[held] = change
+    end
+    local isRestated = lastSlots[GENERATION] ~= lastSlots[KNOWN]
+    if isRestated or not place then change = pack(GENERATION_BYTES, lastSlots[GENERATION]) .. change end
+    if place then
+      call('SETRANGE', key, isRestated and place - 1 + GENERATION_START or start_of(starts, place), change)
+      if lastSlots[IS_SHORT] then call('PEXPIRE', key, life_of(lastSlots[VALUE], nowUs, leaseMs, keyMs)) end
+    else
+      local value = lastSlots[VALUE]
+      local others = value ~= '' and leases_of_others(value) or ''
+      call('PSETEX', key, life_of(value, nowUs, leaseMs, keyMs), others .. replica .. change)
+    end
   end
+  lastSlots = lastSlots[PREVIOUS]
 end
 reply[replied + 1] = pack('>I7', nowUs)
 return table.concat(reply)

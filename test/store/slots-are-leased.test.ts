@@ -281,6 +281,31 @@ it('a lease ends a fixed time after its last change, in place or not, and its ke
   }
 });
 
+it('the end of the last request of a replica changes the number of its slots alone, and an earlier one renews the lease', async () => {
+  const { key } = slotsOf(1);
+  const [one, other] = ['one', 'other'].map((replica) => replica.padEnd(16, '-'));
+  const state = async (replica: string | undefined, held: number, ended: number) => {
+    const statement = `${replica} 2900 90000,7 ${held} ${ended}`;
+    await new Promise((resolve, reject) => {
+      const settle = (error: Error | null | undefined) => (error ? reject(error) : resolve(undefined));
+      void scripts.chargeBuffer([2, key, `${key}:alive`, '0 1 0 1', statement], settle);
+    });
+    const { ends, held: slots, lifeUs } = await leasesOf({ key });
+    return { slots: Object.fromEntries(slots), end: ends.get(one ?? '') ?? 0, lifeUs };
+  };
+  await state(other, 5, 0);
+  const taken = await state(one, 3, 0);
+  const first = await state(one, 0, 2);
+  expect(first.slots).toEqual({ [other ?? '']: 5, [one ?? '']: 1 });
+  expect(first.end).toBeGreaterThan(taken.end);
+  await client.pexpire(key, 50_000);
+  // One more than there are.
+  const last = await state(one, 0, 2);
+  expect(last.slots).toEqual({ [other ?? '']: 5, [one ?? '']: 0 });
+  expect(last.end).toBe(first.end);
+  expect(last.lifeUs).toBeLessThanOrEqual(50_000_000);
+});
+
 it('a statement changes the lease of its replica wherever it is, and the key lives on', async () => {
   const { key } = slotsOf(1);
   const alive = `${key}:alive`;
