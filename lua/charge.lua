@@ -769,7 +769,8 @@ while lastSlots and isSpending do
     local isRestated = lastSlots[GENERATION] ~= lastSlots[KNOWN]
     if isRestated or not place then change = pack(GENERATION_BYTES, lastSlots[GENERATION]) .. change end
     if place then
-      call('SETRANGE', key, isRestated and place - 1 + GENERATION_START or start_of(starts, place), change)
+      local start = isRestated and (place == 1 and '16' or place + 15) or start_of(starts, place)
+      call('SETRANGE', key, start, change)
       if lastSlots[IS_SHORT] then call('PEXPIRE', key, life_of(lastSlots[VALUE], nowUs, leaseMs, keyMs)) end
     else
       local value = lastSlots[VALUE]

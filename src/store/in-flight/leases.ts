@@ -10,6 +10,9 @@ import {
   type Statement,
 } from './renewals.ts';
 
+/** With fewer leases, idle ones are kept for the next request of their owners: a map that each request enters and leaves is slow (decision 11). */
+const FEW_LEASES = 2_000;
+
 /** What one call of a store states. */
 export interface LeaseCall {
   readonly replica: string;
@@ -33,8 +36,10 @@ export interface LeaseCall {
 export class Leases extends HeldSlots<Lease> {
   readonly #link: LeaseLink;
   readonly #renewals: Renewals;
-  readonly #changed = new Map<number, Set<Lease>>();
+  /** By group. Each has the leases once: see `Lease.isNoted`. */
+  readonly #changed = new Map<number, Lease[]>();
   #generation = 1;
+  #mostLeases = FEW_LEASES;
   #isFlushing = false;
 
   constructor(link: LeaseLink) {
@@ -101,11 +106,16 @@ export class Leases extends HeldSlots<Lease> {
       if (generation < lease.generation) lease.doubtful -= 1;
       this.#renewals.stateSoon(lease);
     }
-    for (const { lease } of stated) this.#renewals.stateSoon(lease);
+    for (const { lease } of stated) {
+      // The next charge states it anew.
+      if (lease.isIdle) lease.generation = this.#generation;
+      this.#renewals.stateSoon(lease);
+    }
   }
 
-  /** States every bucket again, a part after the other. */
+  /** States every bucket again, a part after the other, and idle ones with their next charges. */
   renew(): void {
+    this.#dropIdle();
     this.#renewals.stateAll();
   }
 
@@ -144,20 +154,23 @@ export class Leases extends HeldSlots<Lease> {
       this.#note(lease);
     }
     if (decision === undefined || decision.outcome === 'uncounted') this.#begin(lease);
-    else if (!isCounted) this.#forgetIdle(lease);
+    else if (!isCounted) this.#restIdle(lease);
   }
 
   #takeChanged(group: number): readonly Statement[] {
     const changed = this.#changed.get(group);
     if (changed === undefined) return [];
     const stated: Statement[] = [];
+    let taken = 0;
     for (const lease of changed) {
       if (stated.length === MOST_STATED) break;
-      changed.delete(lease);
+      taken += 1;
+      lease.isNoted = false;
       if (lease.isNew || lease.ended > 0) stated.push(this.#state(lease));
-      this.#forgetIdle(lease);
+      this.#restIdle(lease);
     }
-    if (changed.size === 0) this.#changed.delete(group);
+    if (taken === changed.length) this.#changed.delete(group);
+    else changed.splice(0, taken);
     return stated;
   }
 
@@ -192,30 +205,46 @@ export class Leases extends HeldSlots<Lease> {
   }
 
   #note(lease: Lease): void {
-    const changed = this.#changed.get(lease.group);
-    if (changed === undefined) this.#changed.set(lease.group, new Set([lease]));
-    else changed.add(lease);
+    if (!lease.isNoted) {
+      lease.isNoted = true;
+      const changed = this.#changed.get(lease.group);
+      if (changed === undefined) this.#changed.set(lease.group, [lease]);
+      else changed.push(lease);
+    }
     if (this.#isFlushing) return;
     this.#isFlushing = true;
     // A turn later than charges are sent. The next turn's charges usually carry the statements, which spares Redis a call in four.
     setImmediate(() => setImmediate(() => this.flush()));
   }
 
-  protected override make(key: string): Lease {
-    const group = this.#link.groupOf(key);
-    this.#renewals.added(key, group);
-    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleTurns: 0, place: 0 };
-    return { key, group, generation: this.#generation, ...counts, isNew: false };
+  protected override enter(key: string): Lease {
+    const lease = super.enter(key);
+    this.#renewals.used(lease);
+    return lease;
   }
 
-  #forgetIdle(lease: Lease): void {
+  protected override make(key: string): Lease {
+    if (this.buckets.size >= this.#mostLeases) this.#dropIdle();
+    const group = this.#link.groupOf(key);
+    const counts = { held: 0, pending: 0, doubtful: 0, ended: 0, idleTurns: 0, place: 0 };
+    const flags = { isNew: false, isNoted: false, isIdle: true };
+    return { key, group, generation: this.#generation, ...counts, ...flags };
+  }
+
+  #restIdle(lease: Lease): void {
     const { held, pending, ended, isNew } = lease;
     const isIdle = held === 0 && pending === 0 && ended === 0 && !isNew;
-    if (isIdle && !this.#renewals.isDue(lease)) this.#drop(lease);
+    if (isIdle && !this.#renewals.isDue(lease)) this.#renewals.rested(lease);
+  }
+
+  #dropIdle(): void {
+    for (const lease of this.buckets.values()) if (lease.isIdle) this.#drop(lease);
+    this.#mostLeases = Math.max(FEW_LEASES, 2 * this.buckets.size);
   }
 
   #drop(lease: Lease): void {
-    this.#changed.get(lease.group)?.delete(lease);
+    const changed = lease.isNoted ? this.#changed.get(lease.group) : undefined;
+    changed?.splice(changed.indexOf(lease), 1);
     this.buckets.delete(lease.key);
     this.#renewals.dropped(lease);
   }

@@ -34,13 +34,17 @@ export interface Lease {
   ended: number;
   /** Whether the store has not been sent this generation. */
   isNew: boolean;
+  /** Whether the next call of the group states it, if there is something to state. */
+  isNoted: boolean;
+  /** Whether it has nothing to hold or to state. It is kept for the next request of its owner, and forgotten when its turn comes. */
+  isIdle: boolean;
   /** Statements in turn, in a row, at which nothing was held. */
   idleTurns: number;
   /** Where the lease is in the value of its key, as the last renewal has answered: see lua/renew.lua. 0 if that is not known. */
   place: number;
 }
 
-/** Leases whose keys may share a call. */
+/** Leases whose keys may share a call, without those that are idle. */
 interface Group {
   leases: number;
   readonly aliveKey: string;
@@ -125,25 +129,38 @@ export class Renewals {
     return this.#groups.get(group)?.aliveKey ?? aliveKey(key, this.#link.tagOf(group));
   }
 
-  added(key: string, group: number): void {
+  /** The replica stays alive for it from now on. */
+  used(lease: Lease): void {
+    if (!lease.isIdle) return;
+    lease.isIdle = false;
     if (!this.#isClosed)
       this.#timer ??= setInterval(() => this.#renewPart(), Math.ceil(pace.renewalMs / PARTS)).unref();
+    // The first sign of life is soon.
+    if (this.#groups.size === 0) this.#part = 0;
+    const { key, group } = lease;
     const known = this.#groups.get(group);
     if (known === undefined) this.#groups.set(group, { leases: 1, aliveKey: this.aliveKeyOf(key, group) });
     else known.leases += 1;
   }
 
-  /** After it is no longer among the leases. */
-  dropped(lease: Lease): void {
-    this.#due.delete(lease);
+  /** It has nothing to hold or to state. */
+  rested(lease: Lease): void {
+    if (lease.isIdle) return;
+    lease.isIdle = true;
     const group = this.#groups.get(lease.group);
     if (group !== undefined) group.leases -= 1;
     if (group?.leases === 0) this.#groups.delete(lease.group);
+  }
+
+  /** After it is no longer among the leases. */
+  dropped(lease: Lease): void {
+    this.#due.delete(lease);
+    this.rested(lease);
     if (this.#leases.size === 0) this.#pause();
   }
 
   stateAll(): void {
-    for (const lease of this.#leases.values()) this.#due.add(lease);
+    for (const lease of this.#leases.values()) if (!lease.isIdle) this.#due.add(lease);
   }
 
   /** Also states a lease that was forgotten with its last statement: the store may not have got it. */
@@ -199,6 +216,10 @@ export class Renewals {
       lease = this.#turn.next().value;
     }
     if (lease === undefined) return;
+    if (lease.isIdle) {
+      this.#actions.drop(lease);
+      return;
+    }
     lease.idleTurns = lease.pending > 0 || lease.held > 0 ? 0 : lease.idleTurns + 1;
     const isUnstated = this.#due.has(lease) && this.#leases.size <= MOST_UNSTATED;
     if (isUnstated || lease.idleTurns < MOST_IDLE_TURNS) this.#due.add(lease);

@@ -128,6 +128,34 @@ it('a call that is lost when the leases are closed starts no timer', () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
+it('a lease without slots is kept for the next request of its owner among two thousand, and keeps nothing alive', () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const renewals: Renewal[] = [];
+  const leases = leasesThat({ renew: (renewal) => renewals.push(renewal) });
+  const requestOf = (owner: number) => {
+    const one = { ...charge(), buckets: [{ ...SLOTS, key: `${owner}` }] };
+    const call = open(leases, [one]);
+    leases.answered([one], call, [ADMITTED]);
+    one.hold.end();
+    open(leases, []);
+    return call.asked[0]?.lease;
+  };
+  const first = requestOf(0);
+  for (let owner = 1; owner < 1_000; owner++) requestOf(owner);
+  expect(requestOf(0)).toBe(first);
+  vi.advanceTimersByTime(3 * pace.renewalMs);
+  expect(renewals).toEqual([]);
+  for (let owner = 1_000; owner < 5_000; owner++) requestOf(owner);
+  const later = requestOf(0);
+  expect(later).not.toBe(first);
+  // Redis may be another one, with an earlier count.
+  leases.renew();
+  expect(requestOf(0)).not.toBe(later);
+  vi.advanceTimersByTime(3 * pace.statementsMs);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
 it('a lease is stated at the place that the last answer names', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
