@@ -3,6 +3,7 @@ import { pace } from '../../../src/domain/pace.ts';
 import { Hold } from '../../../src/store/in-flight/held-slots.ts';
 import { Leases } from '../../../src/store/in-flight/leases.ts';
 import type { Renewal } from '../../../src/store/in-flight/renewals.ts';
+import type { Charge } from '../../../src/store/store.ts';
 
 const SLOTS = { key: 'k', limit: 3, windowSeconds: 0, counts: 'concurrent' } as const;
 
@@ -21,7 +22,7 @@ const ADMITTED = {
   chargedAtUs: 0,
 };
 
-function open(leases: Leases, charges: readonly ReturnType<typeof charge>[]) {
+function open(leases: Leases, charges: readonly Charge[]) {
   const call = leases.open(charges, 0);
   if (call === undefined) throw new Error('nothing was stated');
   return call;
