@@ -16,7 +16,7 @@ import { readText } from '../config/reader/read-text.ts';
 import { readYaml } from '../config/reader/yaml-text.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import type { Access } from '../domain/operation.ts';
-import { type Documents, openDocuments } from './documents/documents.ts';
+import { type Documents, type FileDigest, isUnchanged, openDocuments } from './documents/documents.ts';
 import { BOTH, FREE } from './documents/extension.ts';
 import { readOperations } from './documents/read-operations.ts';
 import { mostProblem, NOT_CHARGED, settlementOf, sourceProblem } from './given-settlement.ts';
@@ -27,7 +27,7 @@ const DEFAULT_DOCUMENT = 'openapi.yaml';
 
 /** The documents as last read. */
 interface LoadedOperations {
-  readonly digests: string;
+  readonly digests: readonly FileDigest[];
   readonly operations: readonly ListedOperation[];
   readonly warnings: readonly Problem[];
 }
@@ -76,16 +76,19 @@ export class OperationFiles {
 
   /** Reads all operations. Returns the same list as before if no file has changed. Throws a ConfigError with every problem. */
   async load(): Promise<readonly ListedOperation[]> {
+    if (this.#last?.digests.every((one) => isUnchanged(one, this.#source))) {
+      this.#files = filesOf(this.#last.digests);
+      return this.#last.operations;
+    }
     const opened = await Promise.allSettled(
       this.#roots.map(async (root) => openDocuments(root, this.#source)),
     );
     const documents = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const problems = opened.flatMap((one) => (one.status === 'fulfilled' ? [] : problemsOf(one.reason)));
+    const digests = documents.flatMap((one) => one.digests);
+    const found = filesOf(digests);
     // Also watch files that are missing now, because they may reappear.
-    const found = new Set([...this.#roots, ...documents.flatMap((one) => one.files())]);
-    this.#files = problems.length === 0 ? [...found] : [...new Set([...this.#files, ...found])];
-    const digests = documents.map(digestOf).join();
-    if (problems.length === 0 && this.#last?.digests === digests) return this.#last.operations;
+    this.#files = problems.length === 0 ? found : [...new Set([...this.#files, ...this.#roots, ...found])];
     const warnings: Problem[] = [];
     const operations = await this.#read(documents, problems, warnings);
     if (problems.length > 0) throw new ConfigError(distinct(problems));
@@ -187,12 +190,8 @@ function distinct(problems: readonly Problem[]): readonly Problem[] {
   return [...new Map(problems.map((problem) => [formatProblem(problem), problem])).values()];
 }
 
-function digestOf(documents: Documents): string {
-  return documents
-    .all()
-    .map(({ file, digest }) => `${file} ${digest}`)
-    .sort()
-    .join();
+function filesOf(digests: readonly FileDigest[]): readonly string[] {
+  return [...new Set(digests.map(([file]) => file))];
 }
 
 /** Whether the settings have a list, which may be empty. */

@@ -15,8 +15,6 @@ import { isRemote, type ReferenceTarget, resolveReference } from './references.t
 /** One file of an OpenAPI description. */
 interface Document extends YamlText {
   readonly file: string;
-  /** Digest of the text. */
-  readonly digest: string;
   readonly characters: number;
 }
 
@@ -30,9 +28,14 @@ export interface Node {
 /** A longer chain of `$ref`s is treated as circular. */
 const MAX_REFS = 50;
 
+/** A file, and the digest of its text; undefined if it could not be read. */
+export type FileDigest = readonly [file: string, digest: string | undefined];
+
 /** An OpenAPI document and every file that its `$ref`s lead to. */
 export class Documents {
   readonly root: Node;
+  /** Of each file that was opened. */
+  readonly digests: readonly FileDigest[];
   readonly #documents: ReadonlyMap<string, Document>;
   readonly #failures: ReadonlyMap<string, Problem>;
   /** Of the documents with a `$ref` to an anchor. */
@@ -44,15 +47,12 @@ export class Documents {
     root: Document,
     documents: ReadonlyMap<string, Document>,
     failures: ReadonlyMap<string, Problem>,
+    digests: readonly FileDigest[],
   ) {
     this.root = rootOf(root);
+    this.digests = digests;
     this.#documents = documents;
     this.#failures = failures;
-  }
-
-  /** The paths of all files, including those that could not be read. */
-  files(): readonly string[] {
-    return [...this.#documents.keys(), ...this.#failures.keys()];
   }
 
   all(): readonly Document[] {
@@ -172,9 +172,12 @@ export function problemAt(node: Node, message: string, hint?: string): Problem {
 export function openDocuments(file: string, source: FileSource): Documents {
   const documents = new Map<string, Document>();
   const failures = new Map<string, Problem>();
+  const digests: FileDigest[] = [];
   let characters = 0;
   const open = (path: string): unknown => {
-    const opened = openDocument(path, source, MAX_CHARACTERS - characters);
+    const text = textOf(path, source);
+    digests.push([path, digestOf(text)]);
+    const opened = typeof text === 'string' ? parse(path, text, MAX_CHARACTERS - characters) : text;
     if ('message' in opened) failures.set(path, opened);
     else {
       documents.set(path, opened);
@@ -185,7 +188,12 @@ export function openDocuments(file: string, source: FileSource): Documents {
   crawl(file, open);
   const root = documents.get(file);
   if (root === undefined) throw new ConfigError([...failures.values()]);
-  return new Documents(root, documents, failures);
+  return new Documents(root, documents, failures, digests);
+}
+
+/** Whether a file still has the text that was read. It is not parsed, because that takes long. */
+export function isUnchanged([file, digest]: FileDigest, source: FileSource): boolean {
+  return digestOf(textOf(file, source)) === digest;
 }
 
 /** Large descriptions have some thousand files. */
@@ -225,8 +233,7 @@ function* referencesIn(value: unknown, seen: Set<unknown>): Generator<string> {
 /** All files together may be as large as one file: one file can have many names below /proc. */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
 
-/** @param mostCharacters that may still be read */
-function openDocument(file: string, source: FileSource, mostCharacters: number): Document | Problem {
+function textOf(file: string, source: FileSource): string | Problem {
   if (isRemote(file)) {
     return {
       source: file,
@@ -236,15 +243,21 @@ function openDocument(file: string, source: FileSource, mostCharacters: number):
     };
   }
   try {
-    const text = source.read(file, 'the setting operations.openapi or a $ref refers to it');
-    if (text.length > mostCharacters)
-      return { source: file, path: '', message: 'is not read: the files of this description are too large' };
-    const yaml = readYaml(text, file);
-    if ('message' in yaml) return yaml;
-    const digest = hash('sha256', text, 'base64');
-    return { file, digest, characters: text.length, ...yaml };
+    return source.read(file, 'the setting operations.openapi or a $ref refers to it');
   } catch (error) {
     if (error instanceof ConfigError && error.problems[0] !== undefined) return error.problems[0];
     throw error;
   }
+}
+
+function digestOf(text: string | Problem): string | undefined {
+  return typeof text === 'string' ? hash('sha256', text, 'base64') : undefined;
+}
+
+/** @param mostCharacters that may still be read */
+function parse(file: string, text: string, mostCharacters: number): Document | Problem {
+  if (text.length > mostCharacters)
+    return { source: file, path: '', message: 'is not read: the files of this description are too large' };
+  const yaml = readYaml(text, file);
+  return 'message' in yaml ? yaml : { file, characters: text.length, ...yaml };
 }
