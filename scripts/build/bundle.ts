@@ -12,11 +12,18 @@ const STACK_TRACES = 'scripts/build/stack-traces.ts';
  * Bundles a program with the packages that it uses. A module that is imported dynamically is a chunk of its own.
  * @returns the chunks
  */
-export async function bundle({ source, output, entries, external }: Program): Promise<OutputChunk[]> {
+export async function bundle({
+  source,
+  output,
+  entries,
+  external,
+  uncalled,
+}: Program): Promise<OutputChunk[]> {
   const build = await rolldown({
     input: [STACK_TRACES, ...filesOf(source, entries)],
     platform: 'node',
     external: [...external],
+    resolve: { alias: Object.fromEntries(uncalled.map((name) => [name, false])) },
     plugins: [originalPlaces(source), unmappedPackages(), inLatin1()],
     onLog: failOnWarning,
   });

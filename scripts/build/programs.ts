@@ -10,6 +10,8 @@ export interface Program {
   readonly entries: readonly string[];
   /** Packages that stay in node_modules. */
   readonly external: readonly RegExp[];
+  /** Packages that others load, but that nothing calls: they are left out. */
+  readonly uncalled: readonly string[];
   /** Scripts of pages, relative to `source` and without `.ts`. Each is a file of its own, with what it imports. */
   readonly pages: readonly string[];
   /** Files of packages, or relative to `source`, that are copied: from, and to within `output`. */
@@ -28,6 +30,8 @@ export const GATEWAY: Program = {
   ],
   // A development dependency, which only a checkout has.
   external: [/^pino-pretty$/],
+  // The clients of http-proxy, which only registers a route here.
+  uncalled: ['undici', 'ws'],
   pages: ['console/browser/console', 'console/browser/report/report-page'],
   copies: [],
 };
@@ -39,6 +43,7 @@ export const PLATFORM: Program = {
   entries: ['main', 'server'],
   // PGlite reads its WebAssembly and its data from its own folder.
   external: [/^@electric-sql\//],
+  uncalled: [],
   pages: [],
   copies: [
     ['redoc/bundles/redoc.standalone.js', 'http/redoc.js'],

@@ -100,6 +100,8 @@ export async function createGateway(
     upstream: dependencies.upstream.url,
     httpMethods: app.supportedMethods,
     disableRequestLogging: true,
+    // `forward` has a client of its own. Without this, http-proxy opens one of undici, which the bundle does not have.
+    http: {},
     handler: serve,
   });
   return {

@@ -61,6 +61,7 @@ const RARE = [
   '@opentelemetry/sdk-trace-base',
   'pino-pretty',
   'standardwebhooks',
+  'undici',
 ];
 
 /** The packages of `RARE` that the files contain: the bundler writes the path of each module above its code. */
