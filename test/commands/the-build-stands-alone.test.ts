@@ -95,6 +95,23 @@ it('starts in any folder, and loads nothing but files of its own', async () => {
   expect(rareIn(loaded)).toEqual([]);
 });
 
+it('starts without the client of fetch, and has it before the first request where an identity provider is called', async () => {
+  const print =
+    "process.once('exit', () => process.stderr.write(String(process.moduleLoadList.some((name) => name.endsWith('/undici')))))";
+  const NODE_OPTIONS = `--import=data:text/javascript,${encodeURIComponent(print)}`;
+  const provider = { kind: 'introspection', url: 'http://127.0.0.1:1', clientId: 'a', clientSecret: 'b' };
+  const seen: unknown[] = [];
+  for (const identity of [{}, provider]) {
+    const settings = await writeConfiguration({
+      upstreamUrl: 'http://127.0.0.1:1',
+      settings: { log: { level: 'info' }, identity },
+    });
+    const { errors } = await run(['start', '-c', settings], { NODE_OPTIONS }, 'weir is listening');
+    seen.push(errors);
+  }
+  expect(seen).toEqual(['false', 'true']);
+});
+
 it('loads gRPC and OpenTelemetry where they are configured', async () => {
   const rules = {
     domain: 'a',
