@@ -1,6 +1,6 @@
 /** The bounds of what replicas read of one another. Another program may have written it, or another version of Weir. */
 import { type Static, type TSchema, Type } from 'typebox';
-import { Compile } from 'typebox/schema';
+import { Compile, type Validator } from 'typebox/schema';
 import { ID_PATTERN } from '../domain/caller.ts';
 import { LATEST_MS } from '../domain/clock.ts';
 import { PLAIN_TEXT } from '../domain/printable.ts';
@@ -30,10 +30,16 @@ export function isMade(atMs: number, nowMs: number): boolean {
   return atMs <= nowMs + AHEAD_MS;
 }
 
-/** A function that returns what a value has of the schema, and undefined for a value that does not match it. */
+/**
+ * A function that returns what a value has of the schema, and undefined for a value that does not match it. Compiles the schema for the
+ * first value, because a replica without a shared store reads none.
+ */
 export function matching<T extends TSchema>(schema: T): (value: unknown) => Static<T> | undefined {
-  const validator = Compile(schema);
-  return (value) => (validator.Check(value) ? (named(schema, value) as Static<T>) : undefined);
+  let validator: Validator | undefined;
+  return (value) => {
+    validator ??= Compile(schema);
+    return validator.Check(value) ? (named(schema, value) as Static<T>) : undefined;
+  };
 }
 
 /** Reads one value; undefined for one that it cannot read. */
