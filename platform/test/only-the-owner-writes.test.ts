@@ -80,6 +80,31 @@ describe.each([quickest])('on $name', (database) => {
     await trigger(platform.as(ACCT_1), 'ApiKey.Revoked', { resourceId: ofPerson.id });
   });
 
+  test('a ServiceAccount of an Account reads the subscriptions of its Organization, and writes none', async () => {
+    const person = platform.as(ACCT_1);
+    const [, subscription] = await platform.subscribe(person, ['Organization.*'], { scope: 'Organization' });
+    await trigger(person, 'Organization.Created');
+    const { data } = await person.poll(`${subscription}/deliveries`, ({ data }) => data.length > 0);
+    const create = { url: 'https://example.com/hooks', subscribedEvents: ['*'], scope: 'Organization' };
+    const writes: [string, string, object?][] = [
+      ['POST', SUBSCRIPTIONS, create],
+      ['PATCH', subscription, { status: 'Paused' }],
+      ['POST', `${subscription}/deliveries/${data[0]?.id}/redeliver`],
+      ['POST', `${subscription}/redeliveries`, REDELIVERY],
+      ['POST', `${subscription}/rotate-secret`],
+      ['DELETE', subscription],
+    ];
+    const statuses = async (client: Client) => {
+      const found: number[] = [];
+      for (const write of writes) found.push((await client.send(...write)).status);
+      return found;
+    };
+    const before = (await person.get(subscription)).body;
+    expect(await statuses(platform.as(SVC_1))).toEqual(writes.map(() => 403));
+    expect((await platform.as(SVC_1).get(subscription)).body).toEqual(before);
+    expect(await statuses(platform.as(SVC_ORG))).toEqual([201, 200, 202, 202, 200, 204]);
+  });
+
   test('no write changes a resource of another Account', async () => {
     const owner = platform.as(ACCT_1);
     const { body: file } = await owner.send('POST', '/v3/compliance/vault-files', { name: 'a.pdf' });

@@ -70,13 +70,22 @@ export async function checkRights(db: Database, caller: ActingCaller, resource: 
   const { principalType, principalId = resource.id } = resource.fields;
   if (principalType === 'Person') throw forbidden('A ServiceAccount may not change the key of a Person.');
   if (resource.account_id !== null || principalId === caller.principalId) return;
+  await checkOrganizationRights(db, caller);
+}
+
+/** Throws a 403 for a ServiceAccount that the acting Account's Organization does not own. */
+export async function checkOrganizationRights(
+  db: Database,
+  { personId, principalId, organizationId }: ActingCaller,
+): Promise<void> {
+  if (personId !== undefined) return;
   const service = await db
     .selectFrom('resources')
     .select('id')
     .where('kind', '=', 'ServiceAccount')
-    .where('id', '=', caller.principalId)
+    .where('id', '=', principalId)
     .where('account_id', 'is', null)
-    .where('organization_id', '=', resource.organization_id)
+    .where('organization_id', '=', organizationId ?? null)
     .executeTakeFirst();
   if (!service)
     throw forbidden('A ServiceAccount of an Account may not change what belongs to its Organization.');

@@ -9,7 +9,7 @@ import type { Handlers } from '../http/routes.ts';
 import { timeOf } from '../lists/filters.ts';
 import { type ListSource, readPage } from '../lists/page.ts';
 import { ok, pathId, type Services } from './services.ts';
-import { findSubscription } from './subscriptions.ts';
+import { findOwnedSubscription, findSubscription } from './subscriptions.ts';
 
 type Attempt = Selectable<Tables['delivery_attempts']>;
 
@@ -54,11 +54,11 @@ export function deliveryHandlers({ sealer, settings }: Services): Handlers {
       return ok({ ...bodyOf(delivery), requestBody, log: attempts.map(attemptBody) });
     },
     async redeliverWebhooks(call, db) {
-      const { id } = await findSubscription(db, call);
+      const { id } = await findOwnedSubscription(db, call);
       return { status: 202, body: { queued: await redeliverRange(db, id, toRange(call), settings.now()) } };
     },
     async redeliverWebhook(call, db) {
-      const subscription = await findSubscription(db, call);
+      const subscription = await findOwnedSubscription(db, call);
       const delivery = await findDelivery(db, subscription.id, pathId(call, 'deliveryId'));
       await redeliver(db, delivery, settings.now());
       return { status: 202, body: bodyOf(await findDelivery(db, subscription.id, delivery.id)) };

@@ -10,6 +10,7 @@ import { invalid, notFound } from '../http/problems.ts';
 import type { Handlers } from '../http/routes.ts';
 import { type ListSource, readPage } from '../lists/page.ts';
 import { scopesOf } from '../resources/visibility.ts';
+import { checkOrganizationRights } from './api-keys.ts';
 import { ok, pathId, type Services } from './services.ts';
 
 type Subscription = Selectable<Tables['subscriptions']>;
@@ -43,6 +44,7 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       const now = settings.now();
       const secret = newSecret();
       const scopeId = scopeIdOf(call, scope);
+      if (scope === 'Organization') await checkOrganizationRights(db, call.caller);
       await checkRoom(db, scope, scopeId);
       const subscription = await db
         .insertInto('subscriptions')
@@ -55,7 +57,7 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       ok(await readPage(sealer, call, subscriptionList(db, call, bodyOf))),
     getWebhookSubscription: async (call, db) => ok(bodyOf(await findSubscription(db, call))),
     async updateWebhookSubscription(call, db) {
-      const { id, url: earlierUrl } = await findSubscription(db, call);
+      const { id, url: earlierUrl } = await findOwnedSubscription(db, call);
       const { url, subscribedEvents, description, status } = call.body as Partial<SubscriptionBody>;
       check(call.body as Partial<SubscriptionBody>, allowPrivate);
       const now = settings.now();
@@ -76,7 +78,7 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       return ok(bodyOf(updated));
     },
     async deleteWebhookSubscription(call, db) {
-      const { id } = await findSubscription(db, call);
+      const { id } = await findOwnedSubscription(db, call);
       // Whatever locks a subscription and its queue locks the subscription first. Most of its queue goes while events can still be
       // written, which this lock allows.
       await db.selectFrom('subscriptions').select('id').where('id', '=', id).forNoKeyUpdate().execute();
@@ -151,6 +153,13 @@ export async function findSubscription(db: Database, call: Call): Promise<Subscr
   const id = pathId(call, 'subscriptionId');
   const subscription = await selectVisible(db, call).selectAll().where('id', '=', id).executeTakeFirst();
   if (!subscription) throw notFound('webhook subscription', id);
+  return subscription;
+}
+
+/** The subscription of the path, for a write. Throws a 403 for a ServiceAccount of an Account if the Organization owns it. */
+export async function findOwnedSubscription(db: Database, call: Call): Promise<Subscription> {
+  const subscription = await findSubscription(db, call);
+  if (subscription.scope_type === 'Organization') await checkOrganizationRights(db, call.caller);
   return subscription;
 }
 

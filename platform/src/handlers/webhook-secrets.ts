@@ -1,6 +1,6 @@
 import type { Handlers } from '../http/routes.ts';
 import { ok, type Services } from './services.ts';
-import { findSubscription, newSecret, subscriptionBody } from './subscriptions.ts';
+import { findOwnedSubscription, newSecret, subscriptionBody } from './subscriptions.ts';
 
 /** One day for deploying the new secret. */
 const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
@@ -9,7 +9,7 @@ const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
 export function webhookSecretHandlers({ settings }: Services): Handlers {
   return {
     async rotateWebhookSecret(call, db) {
-      const { id } = await findSubscription(db, call);
+      const { id } = await findOwnedSubscription(db, call);
       const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = (call.body ?? {}) as { overlapSeconds?: number };
       const now = settings.now();
       const secret = newSecret();
