@@ -103,6 +103,22 @@ test.each(withoutBody)(
   },
 );
 
+const NO_BYTES = () => new ReadableStream({ start: (controller) => controller.close() });
+
+test.each([
+  ['text/plain', () => ''],
+  ['application/x-www-form-urlencoded', () => ''],
+  ['application/json', () => ''],
+  [undefined, NO_BYTES],
+])('an empty body with the type %s is no body', async (type, body) => {
+  for (const { method, path } of withoutBody) {
+    const url = platform.url + path.replaceAll(/\{\w+\}/g, 'any_1');
+    const headers = { ...ACCT_1, ...(type && { 'content-type': type }) };
+    const { status } = await fetch(url, { method, headers, body: body(), duplex: 'half' } as RequestInit);
+    expect([method, path, status]).toEqual([method, path, 404]);
+  }
+});
+
 describe.each(callers)('%s', (_, connect) => {
   test.each(withBody)('refuses every body of $id with a value of another type, and names it', async (one) => {
     const path = one.path.replaceAll(/\{\w+\}/g, 'any_1');

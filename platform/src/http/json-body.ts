@@ -25,6 +25,11 @@ export function parseJsonBodies(app: FastifyInstance): void {
     });
   });
   app.removeContentTypeParser('text/plain');
+  // Many clients send an empty body with a type of their own, or with none, where no body is declared.
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => {
+    if (body.length === 0) return done(null, null);
+    return done(new PlatformError(400, 'BadRequest', 'The body must be application/json.'));
+  });
 }
 
 function decode(utf8: TextDecoder, body: Buffer): string | undefined {
