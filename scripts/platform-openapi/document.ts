@@ -30,7 +30,7 @@ const TAGS: Readonly<Record<string, string>> = {
 
 /** platform/openapi.yaml: what the catalog says, operations.yaml and components.yaml. */
 export function platformDocument(): string {
-  const document = new Document({
+  const content = {
     openapi: '3.1.0',
     info: {
       title: 'Payments Platform API',
@@ -47,7 +47,9 @@ export function platformDocument(): string {
     paths: paths([...resourceOperations(), ...writtenOperations]),
     webhooks: webhooks(),
     components: components(),
-  });
+  };
+  // SnakeYAML reads 50 aliases at most, and parsers of YAML 1.1 take a plain date for a time.
+  const document = new Document(content, { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
   document.commentBefore =
     ' Made by `npm run docs` from platform/src/catalog and scripts/platform-openapi. Do not edit.';
   visit(document, {

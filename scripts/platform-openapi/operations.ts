@@ -88,13 +88,18 @@ function publicOperation({ id, tag, summary }: OperationSpec, type: string): Jso
     'x-weir': { cost: 0 },
     responses: {
       200: { description: 'The file.', headers: { 'X-Request-Id': refTo('headers', 'RequestId') }, content },
-      ...refusalRefs(ALWAYS),
+      // The gateway refuses query parameters.
+      ...refusalRefs([...ALWAYS, 422]),
     },
   };
 }
 
-function refusalsOf({ path, body, refusals = [], query = [] }: OperationSpec): number[] {
-  const own = [...(path.includes('{') || query.includes('resultSetId') ? [404] : []), ...(body ? [413] : [])];
+function refusalsOf({ path, method, refusals = [], query = [] }: OperationSpec): number[] {
+  // A write that declares no body may be sent `{}`, and thus too many bytes.
+  const own = [
+    ...(path.includes('{') || query.includes('resultSetId') ? [404] : []),
+    ...(IS_WRITE[method] ? [413] : []),
+  ];
   return [...ALWAYS, 401, 403, 422, 429, ...own, ...refusals];
 }
 

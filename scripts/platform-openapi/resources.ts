@@ -5,6 +5,7 @@ import { type Json, type OperationSpec, refTo } from './files.ts';
 
 const COMMON_FILTERS = ['statusEq', 'externalIdEq', 'createdAtGte', 'createdAtLt'];
 const AT = '2026-01-05T09:00:00.000Z';
+const dateTime = { type: 'string', format: 'date-time' };
 
 /** The list and the read of every kind. */
 export function resourceOperations(): OperationSpec[] {
@@ -76,7 +77,6 @@ export function resourceSchemas(): Json {
 function schemaOf(entry: CatalogResource): Json {
   const { what, fields, optional = [], parent, events } = entry;
   const always = Object.keys(fields).filter((name) => !optional.includes(name));
-  const dateTime = { type: 'string', format: 'date-time' };
   return {
     type: 'object',
     description: what,
@@ -94,19 +94,17 @@ function schemaOf(entry: CatalogResource): Json {
       ...Object.fromEntries(partyNames(entry).map((name) => [name, refTo('schemas', 'Id')])),
       createdAt: dateTime,
       updatedAt: dateTime,
-      events: {
-        allOf: [
-          refTo('schemas', 'EventTimes'),
-          {
-            type: 'object',
-            properties: Object.fromEntries(
-              Object.keys(events).map((part) => [timestampName(part), dateTime]),
-            ),
-          },
-        ],
-      },
+      events: eventTimes(Object.keys(events)),
     },
   };
+}
+
+/** Without parts, a reference alone: generators make no type of an `allOf` with an empty member. */
+function eventTimes(parts: readonly string[]): Json {
+  const known = refTo('schemas', 'EventTimes');
+  if (parts.length === 0) return known;
+  const properties = Object.fromEntries(parts.map((part) => [timestampName(part), dateTime]));
+  return { allOf: [known, { type: 'object', properties }] };
 }
 
 function isOfAccountAlone({ scopes }: CatalogResource): boolean {
