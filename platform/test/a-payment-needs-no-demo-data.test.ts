@@ -47,6 +47,20 @@ describe.each(databases)('on $name', (database) => {
     expect((await platform.as(ACCT_2).get(`/v3/payments/invoices/${invoiceId}`)).body.status).toBe('Paid');
   });
 
+  test('a payee is activated once, however often its Account is named', async () => {
+    const payer = platform.as(ACCT_1);
+    const id = await createPayee(payer);
+    const associate = async (accountId: string) => {
+      const path = `/v3/payments/payees/${id}/associate-account`;
+      return (await payer.send('POST', path, { accountId })).body;
+    };
+    const { body: before } = await payer.get(`/v3/payments/payees/${id}`);
+    expect(await Promise.all([associate('acct_2'), associate('acct_2')])).toEqual([before, before]);
+    const { body } = await payer.get(`/v3/platform/events?filter[resourceId][eq]=${id}`);
+    expect(body.data.map(({ type }) => type)).toEqual(['Payee.Activated']);
+    expect(await associate('acct_3')).toMatchObject({ payeeAccountId: 'acct_3' });
+  });
+
   test('a payable that was paid in part can be opened again for its whole amount; one that was returned needs a new payable', async () => {
     const payer = platform.as(ACCT_1);
     const payeeId = await createPayee(payer);
@@ -102,6 +116,11 @@ describe.each(databases)('on $name', (database) => {
       expect(await fieldOf(payer, { payeeId, amount })).toEqual([422, 'amount']);
     for (const currency of ['ABC', 'XXX', 'eur', 'DEM'])
       expect(await fieldOf(payer, { payeeId, currency })).toEqual([422, 'currency']);
+    // Filters refuse the year 0, and many clients cannot read it.
+    const early = { payeeId, ...MONEY, dueOn: '0000-12-31' };
+    const refused = await payer.send('POST', '/v3/payments/invoices', early);
+    expect([refused.status, refused.body.errors[0]?.field]).toEqual([422, 'dueOn']);
+    await create(payer, 'invoices', { ...early, dueOn: '0001-01-01' });
     expect(await fieldOf(payer, { payeeId, amount: '0.01', currency: 'JPY' })).toEqual([201, undefined]);
   });
 

@@ -1,10 +1,11 @@
 import { newId } from '../catalog/catalog.ts';
 import { CURRENCIES } from '../catalog/currencies.ts';
 import type { Database } from '../database/schema.ts';
-import { type Resource, recordTransition } from '../events/transitions.ts';
+import { lockResource, type Resource, recordTransition } from '../events/transitions.ts';
 import type { Call } from '../http/call.ts';
 import { invalid, PlatformError } from '../http/problems.ts';
 import type { Answer, Handlers } from '../http/routes.ts';
+import { timeOf } from '../lists/filters.ts';
 import { acceptOperation } from '../operations/operations.ts';
 import { accountOfPayee, checkOpenable, PAYABLE_OPEN } from '../operations/payable-open.ts';
 import {
@@ -40,9 +41,14 @@ export function paymentsHandlers({ jobs, settings }: Services): Handlers {
       return create(db, call, now(), 'Payee', { status: 'Invited', external_id: externalId, fields });
     },
     async associatePayeeAccount(call, db) {
-      const payee = await findOwnedResource(db, call.caller, 'Payee', pathId(call, 'payeeId'));
+      const { id } = await findOwnedResource(db, call.caller, 'Payee', pathId(call, 'payeeId'));
       const { accountId } = call.body as { accountId: string };
       if (accountId === call.caller.accountId) throw invalid('accountId', 'is the payer itself');
+      // A parallel request may be associating it.
+      const payee = await lockResource(db, id);
+      // An event stands for a transition (contract section 6.4), and this is none.
+      if (payee.status === 'Activated' && payee.fields.payeeAccountId === accountId)
+        return ok(resourceBody(payee));
       await updateFields(db, payee.id, { payeeAccountId: accountId });
       return ok(resourceBody(await recordTransition(db, payee, { part: 'Activated', at: now() })));
     },
@@ -80,6 +86,8 @@ async function create(db: Database, call: Call, at: Date, kind: string, part: Ne
 async function newDebt(db: Database, call: Call, status: string): Promise<NewPart> {
   const { externalId = null, ...fields } = call.body as DebtBody;
   if (!/[1-9]/.test(fields.amount)) throw invalid('amount', 'must be greater than 0');
+  // The format allows the year 0, which many clients cannot read.
+  if (fields.dueOn !== undefined) timeOf(fields.dueOn, 'dueOn');
   if (!CURRENCIES.has(fields.currency)) throw invalid('currency', 'is not a currency of ISO 4217');
   const payee = await findNamed(db, call, 'Payee', 'payeeId', fields.payeeId);
   if (fields.invoiceId !== undefined) {

@@ -56,7 +56,8 @@ const UNSTORABLE = {
   keyword: 'storable',
   schemaPath: '',
   params: {},
-  message: 'holds a character that cannot be stored: NUL, or half of a surrogate pair',
+  message:
+    'holds what cannot be stored: NUL, half of a surrogate pair, or a byte order mark as its first character',
 };
 
 const TOO_DEEP = {
@@ -80,9 +81,9 @@ function measure(value: unknown, depth = 0): number | undefined {
   return size;
 }
 
-/** The path, last name first, to the first text that PostgreSQL cannot store. */
+/** The path, last name first, to the first text that a database cannot store. */
 function findUnstorable(value: unknown): string[] | undefined {
-  if (typeof value === 'string') return value.includes('\0') || !isWellFormed(value) ? [] : undefined;
+  if (typeof value === 'string') return isStorable(value) ? undefined : [];
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [name, member] of Object.entries(value)) {
     const found = findUnstorable(member);
@@ -98,9 +99,9 @@ function pointerOf(path: readonly string[]): string {
   return names.map((name) => `/${name}`).join('');
 }
 
-/** Whether every surrogate is half of a pair. */
-function isWellFormed(text: string): boolean {
-  return !/\p{Surrogate}/u.test(text);
+/** PostgreSQL stores neither NUL nor a surrogate without its other half. PGlite loses a byte order mark when it reads a text that begins with one. */
+function isStorable(text: string): boolean {
+  return !text.includes('\0') && !text.startsWith('\ufeff') && !/\p{Surrogate}/u.test(text);
 }
 
 function once<Value extends object>(make: () => Value): () => Value {
