@@ -157,6 +157,9 @@ describe.each([quickest])('on $name', (database) => {
     };
     const [first, again] = [await create(ACCT_1), await create(ACCT_1)];
     expect(again).toEqual(first);
+    const reordered = Object.fromEntries(Object.entries(body).reverse());
+    const replayed = await platform.as(ACCT_1).send('POST', SUBSCRIPTIONS, reordered, key);
+    expect([replayed.headers.get('idempotency-replayed'), replayed.body]).toEqual(['true', first]);
     const others = [await create(SVC_1), await create(PERSON_1_FOR_ACCT_2)];
     expect(new Set([first, ...others].map(({ secret }) => secret)).size).toBe(3);
     expect(new Set([first, ...others].map(({ id }) => id)).size).toBe(3);

@@ -114,6 +114,8 @@ export interface Tables {
     principal_type: string | null;
     key: string;
     fingerprint: string;
+    /** The same for each order of the body's members. Null in rows of earlier versions. */
+    unordered_fingerprint: string | null;
     status: number | null;
     body: JSONColumnType<Record<string, unknown> | null, string | null, string | null>;
     created_at: Date;

@@ -58,9 +58,10 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
     .where(ownedBy(call, key))
     .where('created_at', '<', oldest)
     .execute();
-  const fingerprint = createHash('sha256')
-    .update(JSON.stringify([call.operationId, call.params, call.query, call.body ?? null]))
-    .digest('base64');
+  const request = [call.operationId, call.params, call.query, call.body ?? null];
+  // Earlier versions, which may run beside this one, write and compare this one alone.
+  const fingerprint = digestOf(request);
+  const unordered = digestOf(inOrder(request));
   const type = call.caller.personId === undefined ? 'ServiceAccount' : 'Person';
   const claimed = await db
     .insertInto('idempotency_keys')
@@ -70,6 +71,7 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
       principal_type: type,
       key,
       fingerprint,
+      unordered_fingerprint: unordered,
       status: null,
       body: null,
       created_at: now,
@@ -80,15 +82,28 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
   if (claimed) return undefined;
   const earlier = await db
     .selectFrom('idempotency_keys')
-    .select(['fingerprint', 'principal_type', 'status', 'body'])
+    .select(['fingerprint', 'unordered_fingerprint', 'principal_type', 'status', 'body'])
     .where(ownedBy(call, key))
     .executeTakeFirstOrThrow();
   // Earlier versions did not write the type.
   const isOther = earlier.principal_type !== null && earlier.principal_type !== type;
-  if (isOther || earlier.fingerprint !== fingerprint)
+  const isSame = earlier.fingerprint === fingerprint || earlier.unordered_fingerprint === unordered;
+  if (isOther || !isSame)
     throw invalid('Idempotency-Key', 'was used with another request before');
   const body = earlier.body === null ? {} : { body: earlier.body };
   return { status: earlier.status ?? 200, ...body, isReplayed: true };
+}
+
+function digestOf(request: unknown): string {
+  return createHash('sha256').update(JSON.stringify(request)).digest('base64');
+}
+
+/** The value with the members of each object in one order, because JSON gives their order no meaning (RFC 8259 section 4). */
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, member]) => [name, inOrder(member)] as const);
+  return Object.fromEntries(members.sort(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /** Keys belong to one principal, because a stored response may contain a secret. */
