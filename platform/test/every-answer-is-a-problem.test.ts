@@ -68,6 +68,12 @@ const REFUSED: readonly [what: string, request: string, status: number, code: st
     'BadRequest',
   ],
   [
+    'a body with a Content-Encoding',
+    `POST ${PAYEES} HTTP/1.1\r\n${ACCOUNT}${JSON_OF(12).trimEnd()}\r\nContent-Encoding: gzip\r\n\r\n{"name":"e"}`,
+    400,
+    'BadRequest',
+  ],
+  [
     'two Idempotency-Keys',
     `POST ${PAYEES} HTTP/1.1\r\n${ACCOUNT}${JSON_OF(12)}Idempotency-Key: a\r\nIdempotency-Key: b\r\n\r\n{"name":"e"}`,
     400,
@@ -89,7 +95,7 @@ describe('every answer of the port', () => {
     const { text } = await sendRaw(platform.url, request);
     const [head = '', body = ''] = text.split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
-    expect(head).toMatch(/^content-type: application\/problem\+json/im);
+    expect(head).toMatch(/^content-type: application\/problem\+json\r?$/im);
     const problem = JSON.parse(body);
     expect(head.toLowerCase()).toContain(`x-request-id: ${problem.requestId}`);
     expect([problem.status, problem.code]).toEqual([status, code]);
@@ -98,6 +104,12 @@ describe('every answer of the port', () => {
         .filter((name) => name !== 'errors')
         .sort(),
     ).toEqual(MEMBERS);
+  });
+
+  test('the charset utf8 is UTF-8', async () => {
+    const headers = { ...ACCT_1, 'content-type': 'application/json; charset=utf8' };
+    const answer = await fetch(platform.url + PAYEES, { method: 'POST', headers, body: '{"name":"é"}' });
+    expect([answer.status, await answer.json()]).toMatchObject([201, { name: 'é' }]);
   });
 
   test('HEAD has the status and the headers of GET, and no body', async () => {

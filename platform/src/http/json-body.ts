@@ -14,8 +14,11 @@ export function parseJsonBodies(app: FastifyInstance): void {
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (body.length === 0) return done(null, null);
+    const { 'content-encoding': encoding = 'identity' } = request.headers;
+    if (encoding.toLowerCase() !== 'identity')
+      return done(new PlatformError(400, 'BadRequest', 'The body must have no Content-Encoding.'));
     const [, charset = 'utf-8'] = CHARSET.exec(request.headers['content-type'] ?? '') ?? [];
-    const text = charset.toLowerCase() === 'utf-8' ? decode(utf8, body as Buffer) : undefined;
+    const text = ['utf-8', 'utf8'].includes(charset.toLowerCase()) ? decode(utf8, body as Buffer) : undefined;
     if (text === undefined)
       return done(new PlatformError(400, 'BadRequest', 'The body is not JSON in UTF-8.'));
     return parse(request, text, (error, value) => {

@@ -24,7 +24,8 @@ export function createRefusals(baseUrl: string): SendRefusal {
       .code(refusal.status)
       .type('application/problem+json')
       .header('x-request-id', request.id)
-      .send(JSON.stringify(problemBody(refusal, baseUrl, request.id)));
+      // Fastify adds a charset to the type of a text.
+      .send(Buffer.from(JSON.stringify(problemBody(refusal, baseUrl, request.id))));
   };
 }
 
