@@ -20,19 +20,21 @@ export function createRefusals(baseUrl: string): SendRefusal {
   return (request, reply, error) => {
     const refusal = toRefusal(error);
     if (refusal.status >= 500) request.log.error({ err: error }, 'a request failed');
-    return reply
-      .code(refusal.status)
-      .type('application/problem+json')
-      .header('x-request-id', request.id)
-      // Fastify adds a charset to the type of a text.
-      .send(Buffer.from(JSON.stringify(problemBody(refusal, baseUrl, request.id))));
+    return (
+      reply
+        .code(refusal.status)
+        .type('application/problem+json')
+        .header('x-request-id', request.id)
+        // Fastify adds a charset to the type of a text.
+        .send(Buffer.from(JSON.stringify(problemBody(refusal, baseUrl, request.id))))
+    );
   };
 }
 
 /** Answers errors, OPTIONS, methods that a path does not have, and paths that do not exist. */
 export function answerTheRest(app: FastifyInstance, send: SendRefusal, served: ServedMethods): void {
   app.setErrorHandler((error: Error, request, reply) => send(request, reply, error));
-  app.setNotFoundHandler((request, reply) => {
+  const answerUnserved = (request: FastifyRequest, reply: FastifyReply) => {
     const [path = ''] = request.url.split('?');
     const methods = served.at(path);
     if (methods.length === 0) {
@@ -46,6 +48,13 @@ export function answerTheRest(app: FastifyInstance, send: SendRefusal, served: S
       reply,
       new PlatformError(405, 'MethodNotAllowed', `${request.method} is not served here.`),
     );
+  };
+  app.setNotFoundHandler(answerUnserved);
+  app.addHook('onRequest', async (request, reply) => {
+    // Fastify refuses a QUERY without a Content-Type before its path. Its router takes `/payees/` for a payee without an id.
+    const isUnserved = request.is404 && request.method === 'QUERY';
+    if (isUnserved || Object.values(request.params as object).includes(''))
+      return answerUnserved(request, reply);
   });
 }
 

@@ -88,8 +88,7 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
   // Earlier versions did not write the type.
   const isOther = earlier.principal_type !== null && earlier.principal_type !== type;
   const isSame = earlier.fingerprint === fingerprint || earlier.unordered_fingerprint === unordered;
-  if (isOther || !isSame)
-    throw invalid('Idempotency-Key', 'was used with another request before');
+  if (isOther || !isSame) throw invalid('Idempotency-Key', 'was used with another request before');
   const body = earlier.body === null ? {} : { body: earlier.body };
   return { status: earlier.status ?? 200, ...body, isReplayed: true };
 }
