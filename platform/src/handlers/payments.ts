@@ -46,7 +46,7 @@ export function paymentsHandlers({ jobs, settings }: Services): Handlers {
       if (accountId === call.caller.accountId) throw invalid('accountId', 'is the payer itself');
       // A parallel request may be associating it.
       const payee = await lockResource(db, id);
-      // An event stands for a transition (contract section 6.4), and this is none.
+      // An event stands for a transition (contract section 6.4), and nothing changes here.
       if (payee.status === 'Activated' && payee.fields.payeeAccountId === accountId)
         return ok(resourceBody(payee));
       await updateFields(db, payee.id, { payeeAccountId: accountId });
