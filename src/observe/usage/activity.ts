@@ -1,15 +1,11 @@
 import type { Payer } from '../../domain/caller.ts';
-import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
-import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
-import { Generations } from '../../store/generations.ts';
-import { accessOf, isAlike, showsOtherPlan, type UsageBatch, type UsageSum } from './batch.ts';
+import type { ScopeName } from '../../domain/limits/scopes.ts';
+import { isAlike, showsOtherPlan, type UsageBatch, type UsageSum } from './batch.ts';
 import { addCounts, type Counts, newSum, type Sum } from './counts.ts';
 import { type Extract, extractOf } from './extract.ts';
+import type { Owner } from './owners.ts';
 import { Sketch } from './sketch.ts';
 import { type SliceKind, type Window, Windows } from './windows.ts';
-
-/** Owners of each scope in a generation. There are two generations. An owner that is always active takes about 6 KB. */
-const OWNERS_PER_GENERATION = 2_500;
 
 /** Operations counted by name per owner and period; the others are counted together. */
 const MAX_OPERATIONS = 40;
@@ -46,9 +42,14 @@ interface CountSlice extends Sum {
 }
 
 const openSlice = (at: number): CountSlice => ({ at, ...newSum() });
-const COUNT_SLICES: SliceKind<CountSlice> = { second: openSlice, tenSeconds: openSlice, merge: addCounts };
+const COUNT_SLICES: SliceKind<CountSlice> = {
+  second: openSlice,
+  sum: openSlice,
+  tenSeconds: openSlice,
+  merge: addCounts,
+};
 
-class OwnerActivity {
+export class OwnerActivity {
   /** The first of several payers that are alike and have one plan, so that most requests leave no object behind. */
   payer: Payer;
   readonly #windows = new Windows(COUNT_SLICES);
@@ -145,70 +146,40 @@ function byPoints(a: Counts, b: Counts): number {
   return b.points - a.points || b.requests - a.requests;
 }
 
-/**
- * An owner with a single sum is that sum. Its windows are made with the second one: of very many owners, most have a single sum before they
- * are dropped.
- */
-class Owners {
-  readonly #owners = new Generations<UsageSum | OwnerActivity>(OWNERS_PER_GENERATION);
-
-  add(id: string, sum: UsageSum): void {
-    const known = this.#owners.renew(id, () => sum);
-    if (known instanceof OwnerActivity) known.add(sum);
-    else if (known !== sum) this.#unfold(id, known).add(sum);
-  }
-
-  /** Undefined for an owner without a request lately. */
-  activityOf(id: string): OwnerActivity | undefined {
-    const known = this.#owners.get(id);
-    return known === undefined || known instanceof OwnerActivity ? known : this.#unfold(id, known);
-  }
-
-  payerOf(id: string): Payer | undefined {
-    return this.#owners.get(id)?.payer;
-  }
-
-  #unfold(id: string, first: UsageSum): OwnerActivity {
-    const activity = new OwnerActivity(first);
-    this.#owners.set(id, activity);
-    return activity;
-  }
-}
-
 /** What Accounts, Organizations, Persons and addresses did in the last ten minutes at this replica, in bounded memory. */
 export class Activity {
   readonly #batch: UsageBatch;
-  readonly #owners: Readonly<Partial<Record<ScopeName, Owners>>> = {
-    account: new Owners(),
-    person: new Owners(),
-    address: new Owners(),
-    organization: new Owners(),
-  };
 
   constructor(batch: UsageBatch) {
     this.#batch = batch;
-    batch.passTo((sum) => this.#add(sum));
+    batch.passTo(add);
   }
 
   /** Undefined for an owner without a request lately. */
   recentOf(scope: ScopeName, id: string, nowMs: number): Recent | undefined {
     this.#batch.flush();
-    return this.#owners[scope]?.activityOf(id)?.recent(nowMs);
+    const owner = this.#batch.ownerOf(scope, id);
+    return owner?.activity === undefined ? undefined : unfolded(owner, owner.activity).recent(nowMs);
   }
 
   /** A recent payer that was charged to this owner. */
   payerOf(scope: ScopeName, id: string): Payer | undefined {
     this.#batch.flush();
-    return this.#owners[scope]?.payerOf(id);
+    return this.#batch.ownerOf(scope, id)?.activity?.payer;
   }
+}
 
-  /** Counts requests for whom they were charged to, or would have been. What was charged to a Person too counts for its Account. */
-  #add(sum: UsageSum): void {
-    const { payer, operation, accounts } = sum;
-    for (const scope of CONTRACT_SCOPES[accessOf(payer, operation)]) {
-      if ((scope === 'organization') !== (accounts !== undefined)) continue;
-      const owner = scopeNamed(scope).ownerOf(payer);
-      if (owner !== undefined) this.#owners[scope]?.add(owner, sum);
-    }
-  }
+/** Counts requests for whom they were charged to, or would have been. What was charged to a Person too counts for its Account. */
+function add(sum: UsageSum): void {
+  const { owner } = sum;
+  if (owner.activity === undefined) owner.activity = sum;
+  else unfolded(owner, owner.activity).add(sum);
+}
+
+/** The windows of an owner are made with its second sum: of very many owners, most have a single sum before they are dropped. */
+function unfolded(owner: Owner, known: UsageSum | OwnerActivity): OwnerActivity {
+  if (known instanceof OwnerActivity) return known;
+  const activity = new OwnerActivity(known);
+  owner.activity = activity;
+  return activity;
 }

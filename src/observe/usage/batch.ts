@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { Payer } from '../../domain/caller.ts';
-import { CONTRACT_SCOPES } from '../../domain/limits/rows.ts';
-import { scopeNamed } from '../../domain/limits/scopes.ts';
+import { type ScopeName, scopeNamed } from '../../domain/limits/scopes.ts';
 import type { Access } from '../../domain/operation.ts';
 import { isOwn } from '../../stages/buckets/plans.ts';
 import {
@@ -12,7 +11,8 @@ import {
   reasonOf,
   spentBy,
 } from '../../stages/request-context.ts';
-import { addCounts, type Sum } from './counts.ts';
+import type { Sum } from './counts.ts';
+import { type Owner, Owners } from './owners.ts';
 
 const SECOND_MS = 1_000;
 
@@ -154,13 +154,15 @@ class LastCharges {
   readonly #endedMs = new Float64Array(REMEMBERED);
   readonly #charged = new Uint32Array(REMEMBERED);
   readonly #final = new Int32Array(REMEMBERED);
-  readonly #sums = new Places<SpendingSum>();
+  readonly #payers = new Places<Payer>();
+  readonly #operations = new Places<Operation>();
   readonly #principals = new Places<NonNullable<Payer['principal']>>();
   /** By place; of few charges. */
   readonly #limits = new Map<number, readonly string[]>();
   #count = 0;
 
-  add(sum: SpendingSum, request: RequestContext, nowMs: number): void {
+  /** @param payer one that is like the request's own, so that most requests leave no object behind */
+  add(payer: Payer, operation: Operation, request: RequestContext, nowMs: number): void {
     const { source, settledCost, isRefunded, chargeAskedMs = nowMs } = request;
     const place = this.#count % REMEMBERED;
     this.#count += 1;
@@ -168,7 +170,8 @@ class LastCharges {
     this.#endedMs[place] = nowMs;
     this.#charged[place] = costAtAdmission(request);
     this.#final[place] = isRefunded ? REFUNDED : (settledCost ?? costAtAdmission(request));
-    this.#sums.set(place, sum);
+    this.#payers.set(place, payer);
+    this.#operations.set(place, operation);
     this.#principals.set(place, (request.caller ?? request.publicClient)?.principal);
     if (source.askedLimits !== undefined) this.#limits.set(place, source.askedLimits);
     else if (this.#limits.size > 0) this.#limits.delete(place);
@@ -196,7 +199,7 @@ class LastCharges {
 
   /** Whom a remembered charge was charged to. Its principal may be another one. */
   payerOf(number: number): Payer | undefined {
-    return this.#sums.at(number % REMEMBERED)?.payer;
+    return this.#payers.at(number % REMEMBERED);
   }
 
   principalOf(number: number): Payer['principal'] {
@@ -215,13 +218,15 @@ class LastCharges {
   /** The charge with this number; undefined if it is not remembered. */
   at(number: number): PastCharge | undefined {
     const place = number % REMEMBERED;
-    const sum = this.#sums.at(place);
-    if (sum === undefined || number < this.#count - REMEMBERED || number >= this.#count) return undefined;
+    const payer = this.#payers.at(place);
+    const operation = this.#operations.at(place);
+    if (payer === undefined || operation === undefined) return undefined;
+    if (number < this.#count - REMEMBERED || number >= this.#count) return undefined;
     const final = this.#final[place] ?? 0;
     return {
-      payer: sum.payer,
+      payer,
       principal: this.#principals.at(place),
-      operation: sum.operation,
+      operation,
       limits: this.#limits.size === 0 ? undefined : this.#limits.get(place),
       askedMs: this.#askedMs[place] ?? 0,
       endedMs: this.#endedMs[place] ?? 0,
@@ -233,12 +238,16 @@ class LastCharges {
 }
 
 /** What the requests of one payer, or of the Accounts of one Organization, for one operation came to within a second. */
-interface SpendingSum extends Sum {
+export interface SpendingSum extends Sum {
+  /** The Account, Person or address, or the Organization. */
+  readonly owner: Owner;
   /** The first of its payers, or a later one with another plan. */
   payer: Payer;
   readonly operation: Operation;
   /** When that second began, on the monotonic clock. */
   readonly secondMs: number;
+  /** The number of the batch that it is passed on with. */
+  readonly batch: number;
   /** Of an Organization: the sums of its Accounts. */
   readonly accounts: UsageSum[] | undefined;
 }
@@ -254,19 +263,31 @@ export class UsageBatch {
   /** The charges of the last seconds or minutes. */
   readonly charges = new LastCharges();
   readonly #receivers: ((sum: UsageSum) => void)[] = [];
+  readonly #owners = {
+    account: new Owners(),
+    person: new Owners(),
+    address: new Owners(),
+    organization: new Owners(),
+  };
+  /** By access: the scope that is charged first. */
+  readonly #first = {
+    caller: { owners: this.#owners.account, ownerOf: scopeNamed('account').ownerOf },
+    person: { owners: this.#owners.person, ownerOf: scopeNamed('person').ownerOf },
+    public: { owners: this.#owners.address, ownerOf: scopeNamed('address').ownerOf },
+  };
   #secondMs = 0;
-  /** The sums of the current second, by operation and by the owner of the first bucket. */
-  #current = new Map<Operation, Map<string, SpendingSum>>();
+  /** The sums of the current second. */
   #collected: UsageSum[] = [];
+  #batch = 1;
   /** The sums from `#next` on are still to be passed on. */
   #waiting: UsageSum[] = [];
   #next = 0;
-  /** The newest sum of each Organization in `#waiting`. */
-  #byOrganization = new Map<string, SpendingSum>();
+  /** The Organizations in `#waiting`. */
+  #organizations = new Map<string, Owner>();
 
   /**
    * Registers a receiver of the sums. An Organization's sum comes after the sums of its Accounts. The receiver calls `flush`
-   * before its counts are read.
+   * before its counts are read. There is one `Activity` and one `Talkers` at most, because they keep what they count with the owners.
    */
   passTo(receiver: (sum: UsageSum) => void): void {
     this.#receivers.push(receiver);
@@ -282,7 +303,7 @@ export class UsageBatch {
     spending.requests += 1;
     if (charged.outcome === 'admitted') {
       spending.points += spentBy(request);
-      if (request.source.isPeek !== true) this.charges.add(spending, request, nowMs);
+      if (request.source.isPeek !== true) this.charges.add(spending.payer, operation, request, nowMs);
     } else if (charged.outcome === 'denied') spending.refused += 1;
     this.#passOn(PASSED_ON_PER_REQUEST);
   }
@@ -301,39 +322,35 @@ export class UsageBatch {
     this.#passOn();
   }
 
+  /** Undefined for an owner without a request lately. */
+  ownerOf(scope: ScopeName, id: string): Owner | undefined {
+    const owners: Readonly<Partial<Record<ScopeName, Owners>>> = this.#owners;
+    return owners[scope]?.get(id);
+  }
+
   #begin(nowMs: number): void {
     this.#passOn();
     this.#waiting = this.#collected;
     this.#next = 0;
-    this.#byOrganization = new Map();
     this.#collected = [];
-    // Not `clear`, which keeps the old entries in memory (docs/decisions/0011).
-    this.#current = new Map();
+    this.#organizations = new Map();
+    this.#batch += 1;
     this.#secondMs = nowMs - (nowMs % SECOND_MS);
   }
 
   /** Undefined if the operation is charged to nobody. */
   #spendingAt(payer: Payer, operation: Operation, nowMs: number): SpendingSum | undefined {
-    const [scope] = CONTRACT_SCOPES[accessOf(payer, operation)];
-    const owner = scope && scopeNamed(scope).ownerOf(payer);
-    if (owner === undefined) return undefined;
+    const { owners, ownerOf } = this.#first[accessOf(payer, operation)];
+    const id = ownerOf(payer);
+    if (id === undefined) return undefined;
+    const owner = owners.renew(id);
     if (nowMs - this.#secondMs >= SECOND_MS || this.#collected.length >= MOST_COLLECTED) this.#begin(nowMs);
-    return this.#spendingOf(owner, payer, operation);
-  }
-
-  #spendingOf(owner: string, payer: Payer, operation: Operation): SpendingSum {
-    let byOwner = this.#current.get(operation);
-    if (byOwner === undefined) {
-      byOwner = new Map<string, SpendingSum>();
-      this.#current.set(operation, byOwner);
-    }
-    const known = byOwner.get(owner);
+    const known = owner.sumIn(this.#batch, operation);
     if (known !== undefined && isAlike(known.payer, payer)) {
       if (showsOtherPlan(payer, known.payer) && known.payer.account === payer.account) known.payer = payer;
       return known;
     }
-    const added = sumOf(payer, operation, this.#secondMs, undefined);
-    byOwner.set(owner, added);
+    const added = sumOf(owner, payer, operation, this.#secondMs, this.#batch, undefined);
     this.#collected.push(added);
     return added;
   }
@@ -344,6 +361,7 @@ export class UsageBatch {
       const sum = this.#waiting[this.#next];
       if (sum === undefined) continue;
       for (const receive of this.#receivers) receive(sum);
+      sum.owner.passedOn();
       if (sum.accounts === undefined) this.#gather(sum);
     }
   }
@@ -354,24 +372,35 @@ export class UsageBatch {
     const { organization } = payer;
     if (payingAccess(operation) !== 'caller' || organization === undefined || !payer.hasOrganizationLimit)
       return;
-    let sum = this.#byOrganization.get(organization);
-    if (sum === undefined || sum.operation !== operation) {
-      sum = sumOf(payer, operation, secondMs, []);
-      this.#byOrganization.set(organization, sum);
+    let owner = this.#organizations.get(organization);
+    if (owner === undefined) {
+      owner = this.#owners.organization.renew(organization);
+      this.#organizations.set(organization, owner);
+    }
+    let sum = owner.sumIn(added.batch, operation);
+    if (sum === undefined) {
+      sum = sumOf(owner, payer, operation, secondMs, added.batch, []);
       this.#waiting.push(sum);
     }
-    addCounts(sum, added);
+    // Not by `addCounts`: see open-sketch.ts.
+    sum.points += added.points;
+    sum.requests += added.requests;
+    sum.refused += added.refused;
     sum.accounts?.push(added);
   }
 }
 
 function sumOf(
+  owner: Owner,
   payer: Payer,
   operation: Operation,
   secondMs: number,
+  batch: number,
   accounts: UsageSum[] | undefined,
 ): SpendingSum {
-  return { payer, operation, secondMs, accounts, points: 0, requests: 0, refused: 0 };
+  const sum = { owner, payer, operation, secondMs, batch, accounts, points: 0, requests: 0, refused: 0 };
+  owner.begin(sum);
+  return sum;
 }
 
 /** An address that is blocked is counted as one, whatever it asks for. */

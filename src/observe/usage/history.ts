@@ -1,4 +1,5 @@
 import type { Counts } from './counts.ts';
+import { type CountedOwner, OpenSketch } from './open-sketch.ts';
 import { Sketch } from './sketch.ts';
 import { type Window, Windows } from './windows.ts';
 
@@ -6,16 +7,28 @@ import { type Window, Windows } from './windows.ts';
 const SECOND_CAPACITY = 1_000;
 const TEN_SECONDS_CAPACITY = 500;
 
+interface SketchSlice<Kind> {
+  readonly at: number;
+  readonly sketch: Kind;
+}
+
 /** The sketches of the last ten minutes. */
 export class History {
-  readonly #windows = new Windows<{ readonly at: number; readonly sketch: Sketch }>({
-    second: (at) => ({ at, sketch: new Sketch(SECOND_CAPACITY) }),
+  readonly #windows = new Windows<SketchSlice<Sketch>, SketchSlice<OpenSketch>>({
+    second: (at) => ({ at, sketch: new OpenSketch(SECOND_CAPACITY) }),
+    sum: (at) => ({ at, sketch: new Sketch(SECOND_CAPACITY) }),
     tenSeconds: (at) => ({ at, sketch: new Sketch(TEN_SECONDS_CAPACITY) }),
     merge: (sum, part) => sum.sketch.merge(part.sketch),
   });
+  #open: OpenSketch | undefined;
 
-  add(nowMs: number, owner: string, counts: Counts, organization?: string): void {
-    this.#windows.current(nowMs).sketch.add(owner, counts, organization);
+  add(nowMs: number, owner: CountedOwner, counts: Counts, organization?: string): void {
+    const { sketch } = this.#windows.current(nowMs);
+    if (sketch !== this.#open) {
+      this.#open?.close();
+      this.#open = sketch;
+    }
+    sketch.add(owner, counts, organization);
   }
 
   /** What an owner did in each ten seconds of the last ten minutes, oldest first, without the ten that are being counted. */

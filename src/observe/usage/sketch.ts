@@ -8,7 +8,13 @@ export interface OwnerCounts extends Sum {
   organization: string | undefined;
 }
 
-/** Dropped counts that a sketch keeps, to use them again. */
+/** What a sketch has counted. */
+export interface Sketched {
+  readonly owners: Iterable<readonly [string, OwnerCounts]>;
+  readonly floor: number;
+}
+
+/** Dropped counts that a sketch keeps, to use them again. New ones would live long enough to be moved to V8's old generation, whose collections take longer. */
 const MOST_SPARE = 1_000;
 
 /**
@@ -18,10 +24,9 @@ const MOST_SPARE = 1_000;
  * least what is counted, and at most that plus `error`; the weight of an owner that is not held is at most `floor`. Up to `capacity`
  * owners, all of it is exact.
  */
-export class Sketch {
+export class Sketch implements Sketched {
   readonly owners = new Map<string, OwnerCounts>();
   readonly #capacity: number;
-  /** New counts would live long enough to be moved to V8's old generation, whose collections take longer. */
   readonly #spare: OwnerCounts[] = [];
   #floor = 0;
 
@@ -33,26 +38,24 @@ export class Sketch {
     return this.#floor;
   }
 
-  /** @param organization of an Account that has one */
-  add(owner: string, added: Counts, organization?: string): void {
-    const counts = this.#countsOf(owner);
-    addCounts(counts, added);
-    if (organization !== undefined) counts.organization = organization;
+  add(owner: string, added: Counts): void {
+    addCounts(this.#countsOf(owner), added);
     if (this.owners.size >= 2 * this.#capacity) this.#prune();
   }
 
   /** Adds all that another sketch has counted. */
-  merge(other: Pick<Sketch, 'owners' | 'floor'>): void {
-    if (other.floor > 0) {
-      for (const [owner, counts] of this.owners) if (!other.owners.has(owner)) counts.error += other.floor;
-    }
-    for (const [owner, added] of other.owners) {
-      const counts = this.#countsOf(owner);
+  merge({ owners, floor }: Sketched): void {
+    // The other one has dropped at most this of an owner that it does not hold.
+    if (floor > 0) for (const counts of this.owners.values()) counts.error += floor;
+    for (const [owner, added] of owners) {
+      const known = this.owners.get(owner);
+      if (known !== undefined) known.error -= floor;
+      const counts = known ?? this.#countsOf(owner);
       addCounts(counts, added);
       counts.error += added.error;
       counts.organization = added.organization ?? counts.organization;
     }
-    this.#floor += other.floor;
+    this.#floor += floor;
     if (this.owners.size > 2 * this.#capacity) this.#prune();
   }
 
@@ -66,37 +69,78 @@ export class Sketch {
     return counts;
   }
 
-  /** Keeps `capacity` owners. Of those with equal weight, it keeps the ones that were counted first. */
   #prune(): void {
-    const weights = new Float64Array(this.owners.size);
-    let index = 0;
-    for (const counts of this.owners.values()) weights[index++] = weightOf(counts);
-    weights.sort();
-    const first = weights.length - this.#capacity;
-    const least = weights[first] ?? 0;
-    // How many of the least weight stay: there may be more of them than places.
-    let places = 0;
-    for (let place = first; weights[place] === least; place++) places++;
+    const room = new Room(this.owners.values(), this.owners.size, this.#capacity);
     for (const [owner, counts] of this.owners) {
       const weight = weightOf(counts);
-      if (weight > least || (weight === least && places-- > 0)) continue;
+      if (room.takes(weight)) continue;
       this.#floor = Math.max(this.#floor, weight);
       this.owners.delete(owner);
-      this.#recycle(counts);
+      if (this.#spare.length < MOST_SPARE) this.#spare.push(emptied(counts));
     }
-  }
-
-  #recycle(counts: OwnerCounts): void {
-    if (this.#spare.length >= MOST_SPARE) return;
-    counts.points = 0;
-    counts.requests = 0;
-    counts.refused = 0;
-    counts.organization = undefined;
-    this.#spare.push(counts);
   }
 }
 
 /** At most this weight, `error` included. */
 export function weightOf({ points, requests, refused, error }: OwnerCounts): number {
   return Math.max(points + refused, requests) + error;
+}
+
+/** Counts that are used again. */
+export function emptied<T extends OwnerCounts>(counts: T): T {
+  counts.points = 0;
+  counts.requests = 0;
+  counts.refused = 0;
+  counts.organization = undefined;
+  return counts;
+}
+
+/** Room for the owners with the most weight. Of those with equal weight, it takes the ones that come first. */
+export class Room {
+  /** The least weight that it takes. */
+  readonly #least: number;
+  /** For those with the least weight. */
+  #places: number;
+
+  /** @param capacity fewer than there are counts */
+  constructor(all: Iterable<OwnerCounts>, count: number, capacity: number) {
+    const weights = new Float64Array(count);
+    let index = 0;
+    for (const counts of all) weights[index++] = weightOf(counts);
+    let [from, to, places] = [0, count, capacity];
+    // Sorting all of them would take four times as long.
+    for (;;) {
+      const pivot = weights[(from + to) >>> 1] ?? 0;
+      const [heavier, lighter] = partition(weights, from, to, pivot);
+      if (places <= heavier - from) to = heavier;
+      else if (places > lighter - from) {
+        places -= lighter - from;
+        from = lighter;
+      } else {
+        this.#least = pivot;
+        this.#places = places - (heavier - from);
+        return;
+      }
+    }
+  }
+
+  takes(weight: number): boolean {
+    return weight > this.#least || (weight === this.#least && this.#places-- > 0);
+  }
+}
+
+/** Moves what is more than the pivot to the front, and what is less to the end. @returns the ends of the front and of the middle */
+function partition(weights: Float64Array, from: number, to: number, pivot: number): [number, number] {
+  let [front, next, end] = [from, from, to];
+  while (next < end) {
+    const weight = weights[next] ?? 0;
+    if (weight > pivot) {
+      weights[next++] = weights[front] ?? 0;
+      weights[front++] = weight;
+    } else if (weight < pivot) {
+      weights[next] = weights[--end] ?? 0;
+      weights[end] = weight;
+    } else next += 1;
+  }
+  return [front, end];
 }

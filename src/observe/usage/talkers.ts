@@ -93,11 +93,11 @@ export class Talkers {
 
   /** Person-only and public requests are charged to no Account, and so not counted. */
   #add(sum: UsageSum): void {
-    const { payer, operation, secondMs, accounts } = sum;
+    const { owner, payer, operation, secondMs, accounts } = sum;
     const { account, organization } = payer;
     if (payingAccess(operation) !== 'caller' || account === undefined) return;
-    if (accounts === undefined) this.#histories.accounts.add(secondMs, account, sum, organization);
-    else if (organization !== undefined) this.#histories.organizations.add(secondMs, organization, sum);
+    if (accounts === undefined) this.#histories.accounts.add(secondMs, owner, sum, organization);
+    else if (organization !== undefined) this.#histories.organizations.add(secondMs, owner, sum);
   }
 }
 

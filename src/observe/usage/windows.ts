@@ -15,37 +15,39 @@ interface Slice {
 }
 
 /** How slices are made and added up. */
-export interface SliceKind<T extends Slice> {
-  /** An empty slice of a second, or the sum of several slices. */
-  second(at: number): T;
-  tenSeconds(at: number): T;
-  merge(sum: T, part: T): void;
+export interface SliceKind<Sum extends Slice, Second extends Slice = Sum> {
+  /** An empty slice of a second. */
+  second(at: number): Second;
+  /** An empty sum of several slices. */
+  sum(at: number): Sum;
+  tenSeconds(at: number): Sum;
+  merge(sum: Sum, part: Sum | Second): void;
 }
 
 /**
  * The slices of the last ten minutes: one of each recent second, and one of each ten seconds before that. Slices in which nothing
  * was counted take no memory.
  */
-export class Windows<T extends Slice> {
-  readonly #kind: SliceKind<T>;
+export class Windows<Sum extends Slice, Second extends Slice = Sum> {
+  readonly #kind: SliceKind<Sum, Second>;
   /** Oldest first, and the newest is being filled. */
-  readonly #seconds: T[] = [];
-  readonly #tens: T[] = [];
+  readonly #seconds: Second[] = [];
+  readonly #tens: Sum[] = [];
   /** The sum of the seconds of the current ten before the newest, which every window and series needs. */
-  #before: T | undefined;
-  #closedSums: Map<Window, T> | undefined;
+  #before: Sum | undefined;
+  #closedSums: Map<Window, Sum> | undefined;
 
-  constructor(kind: SliceKind<T>) {
+  constructor(kind: SliceKind<Sum, Second>) {
     this.#kind = kind;
   }
 
   /** The slice to count in. A time before the newest slice counts in that slice. */
-  current(nowMs: number): T {
+  current(nowMs: number): Second {
     const second = Math.floor(nowMs / 1_000);
     const newest = this.#seconds.at(-1);
     if (newest !== undefined && second <= newest.at) return newest;
     if (newest !== undefined) {
-      this.#before ??= this.#kind.second(newest.at);
+      this.#before ??= this.#kind.sum(newest.at);
       this.#kind.merge(this.#before, newest);
       this.#closeTen(tenOf(newest.at), tenOf(second));
     }
@@ -56,10 +58,10 @@ export class Windows<T extends Slice> {
   }
 
   /** What was counted in a window up to now. A window begins with a whole slice: of a second in `10s`, of ten in the others. */
-  sum(window: Window, nowMs: number): T {
+  sum(window: Window, nowMs: number): Sum {
     const newest = this.current(nowMs);
     const ten = tenOf(newest.at);
-    const sum = this.#kind.second(newest.at);
+    const sum = this.#kind.sum(newest.at);
     this.#addCurrentTen(sum, newest);
     if (window !== '10s') this.#kind.merge(sum, this.#closedSum(window, ten));
     else for (const slice of this.#seconds) if (tenOf(slice.at) < ten) this.#kind.merge(sum, slice);
@@ -67,7 +69,7 @@ export class Windows<T extends Slice> {
   }
 
   /** What was counted in each ten seconds of the last ten minutes, oldest first; the newest is being filled. */
-  series(nowMs: number): readonly T[] {
+  series(nowMs: number): readonly Sum[] {
     const second = this.current(nowMs);
     const newest = this.#kind.tenSeconds(tenOf(second.at));
     this.#addCurrentTen(newest, second);
@@ -79,16 +81,16 @@ export class Windows<T extends Slice> {
     return [...before, newest];
   }
 
-  #addCurrentTen(sum: T, newest: T): void {
+  #addCurrentTen(sum: Sum, newest: Second): void {
     if (this.#before !== undefined) this.#kind.merge(sum, this.#before);
     this.#kind.merge(sum, newest);
   }
 
   /** The closed slices of a window, which change only every ten seconds. */
-  #closedSum(window: '1m' | '10m', ten: number): T {
+  #closedSum(window: '1m' | '10m', ten: number): Sum {
     const known = this.#closedSums?.get(window);
     if (known !== undefined) return known;
-    const sum = this.#kind.second(ten);
+    const sum = this.#kind.sum(ten);
     for (const slice of this.#tens) if (slice.at > ten - TENS[window]) this.#kind.merge(sum, slice);
     this.#closedSums ??= new Map();
     this.#closedSums.set(window, sum);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { OpenSketch } from '../../../../src/observe/usage/open-sketch.ts';
 import { Sketch } from '../../../../src/observe/usage/sketch.ts';
 
 const requests = fc.array(
@@ -50,6 +51,42 @@ it('sketches that are merged keep these bounds', () => {
         sum.merge(sketch);
       }
       expectBounds(sum, exact(parts.flat()));
+    }),
+  );
+});
+
+it('open sketches that are merged keep these bounds', () => {
+  fc.assert(
+    fc.property(fc.array(requests, { maxLength: 4 }), fc.integer({ min: 1, max: 60 }), (parts, capacity) => {
+      const owners = Array.from({ length: 41 }, (_, id) => ({ id: String(id), counts: undefined }));
+      const sum = new Sketch(capacity);
+      for (const part of parts) {
+        const sketch = new OpenSketch(capacity);
+        for (const { owner, points, refused } of part)
+          sketch.add(owners[Number(owner)] ?? expect.fail(), { points, requests: 1, refused });
+        expect(sketch.owners.length).toBeLessThanOrEqual(2 * capacity);
+        sum.merge(sketch);
+        sketch.close();
+      }
+      expectBounds(sum, exact(parts.flat()));
+    }),
+  );
+});
+
+it('an open sketch keeps the owners that another one would keep', () => {
+  fc.assert(
+    fc.property(requests, fc.integer({ min: 1, max: 30 }), (all, capacity) => {
+      const owners = Array.from({ length: 41 }, (_, id) => ({ id: String(id), counts: undefined }));
+      const [open, other] = [new OpenSketch(capacity), new Sketch(capacity)];
+      for (const { owner, points, refused } of all) {
+        const added = { points, requests: 1, refused };
+        open.add(owners[Number(owner)] ?? expect.fail(), added);
+        other.add(owner, added);
+      }
+      const sum = new Sketch(Number.POSITIVE_INFINITY);
+      sum.merge(open);
+      expect([...sum.owners]).toEqual([...other.owners]);
+      expect(sum.floor).toBe(other.floor);
     }),
   );
 });

@@ -52,6 +52,17 @@ it('the last ten minutes of the first are sums over the replicas, in tens of sec
   expect(top.organizations.byPoints[0]?.trend).toEqual([2, 4, 0, 10]);
 });
 
+it('a flood of other Accounts within a second does not divide the counts of one', async () => {
+  const batch = new UsageBatch();
+  const talkers = new Talkers(batch);
+  for (let round = 0; round < 3; round++) {
+    batch.requestFinished(request('heavy', 1_000), 0);
+    for (let index = 0; index < 20_000; index++) batch.requestFinished(request(`${round}_${index}`), 0);
+  }
+  const [first] = rank([await talkers.summary(0)], '10s').accounts.byPoints;
+  expect(first).toMatchObject({ id: 'heavy', points: 3_000, requests: 3, error: 0 });
+});
+
 it('what a replica leaves out is stated as an error', async () => {
   const many = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`a${index}`, 300 - index]));
   const [first] = rank([await published(many), await published({ z: 500 })], '10s').accounts.byPoints;
