@@ -22,7 +22,7 @@ const MOST_COLLECTED = 2_048;
 /** Sums passed on with each request. More than one, so that steady traffic passes on all of them within the next second. */
 const PASSED_ON_PER_REQUEST = 2;
 
-/** Requests that are remembered one by one, and charges. All of them take 12 MB; at 1,000 requests a second they reach back two minutes. */
+/** Requests that are remembered one by one, and charges. All of them take 13 MB; at 1,000 requests a second they reach back two minutes. */
 const REMEMBERED = 131_072;
 
 const PLACES_PER_PART = 4_096;

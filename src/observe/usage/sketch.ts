@@ -14,7 +14,10 @@ export interface Sketched {
   readonly floor: number;
 }
 
-/** Dropped counts that a sketch keeps, to use them again. New ones would live long enough to be moved to V8's old generation, whose collections take longer. */
+/**
+ * Dropped counts that a sketch keeps, to use them again. New ones would live long enough to be moved to V8's old generation, whose
+ * collections take longer.
+ */
 const MOST_SPARE = 1_000;
 
 /**
