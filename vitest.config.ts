@@ -25,7 +25,7 @@ const SLOWEST = [
   'test/gateway/a-store-that-refuses-',
   'test/decisions/programs/every-replica-',
   'test/commands/check-tries-',
-  'test/gateway/whoever-is-blocked-',
+  'test/gateway/blocked-callers-',
   'test/gateway/proxy/raw-requests-',
   'test/gateway/console/a-loss-',
   'test/gateway/strangers-',

@@ -79,6 +79,12 @@ function asWrittenBy030<T extends Fact>(fact: T): T {
   return { ...fact, replica: undefined, filed: undefined };
 }
 
+/** A message of a record, and the fact that it states. */
+interface Recorded<T> {
+  readonly fact: T;
+  readonly text: string;
+}
+
 /** What a record has about some keys, and how many facts about others. Yields to requests, because there may be many. */
 async function readAbout<T extends Fact>(
   record: MessageRecord,
@@ -86,7 +92,7 @@ async function readAbout<T extends Fact>(
   keys: readonly string[],
   nowMs: number,
 ) {
-  const recorded: { readonly fact: T; readonly text: string }[] = [];
+  const recorded: Recorded<T>[] = [];
   let others = 0;
   for await (const message of inTurns(await record.messages(), PER_TURN)) {
     const fact = readMessage(kind, message, nowMs);
@@ -139,7 +145,7 @@ async function withLongest<T extends Fact>(
 function longestOf<T extends Fact>(
   fact: T,
   kind: FactKind<T>,
-  recorded: readonly { readonly fact: T; readonly text: string }[],
+  recorded: readonly Recorded<T>[],
   nowMs: number,
 ) {
   const known = new Facts(kind);

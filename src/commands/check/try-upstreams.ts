@@ -12,6 +12,8 @@ export interface ConnectionResult {
   readonly text: string;
 }
 
+type Place = Pick<Settings['upstream'], 'url' | 'tls'>;
+
 /** Time limit for the response of an upstream. */
 const ANSWER_MS = 10_000;
 
@@ -23,10 +25,7 @@ export function tryUpstreams(settings: Settings['upstream']): readonly Promise<C
   ];
 }
 
-async function tryUpstream(
-  label: string,
-  place: Pick<Settings['upstream'], 'url' | 'tls'>,
-): Promise<ConnectionResult> {
+async function tryUpstream(label: string, place: Place): Promise<ConnectionResult> {
   const name = `${label} ${place.url}`;
   try {
     const status = await ask(place);
@@ -37,7 +36,7 @@ async function tryUpstream(
   }
 }
 
-function ask({ url, tls }: Pick<Settings['upstream'], 'url' | 'tls'>): Promise<number> {
+function ask({ url, tls }: Place): Promise<number> {
   const options: RequestOptions = {
     method: 'HEAD',
     agent: false,

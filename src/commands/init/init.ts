@@ -12,7 +12,7 @@ import { OperationFiles } from '../../operations/operation-files.ts';
 import { CommandError } from '../../process/failure.ts';
 import { print, shellWord } from '../print.ts';
 import { type FoundDocument, findDocument, problemsOfDownload, unusable } from './document.ts';
-import { exampleOf, identitiesText, limitsText, settingsText } from './texts.ts';
+import { type Example, exampleOf, identitiesText, limitsText, settingsText } from './texts.ts';
 import { findPath, type Trial, tryPaths } from './trial.ts';
 
 /**
@@ -115,7 +115,7 @@ function operationLines(document: FoundDocument, operations: readonly ListedOper
 /** @param guess instead of the example's path, a path that a person is to replace; empty if there is not even a guess */
 function nextSteps(
   { listen }: Settings,
-  { method, path, requests }: ReturnType<typeof exampleOf>,
+  { method, path, requests }: Example,
   token: string,
   guess: string | undefined,
 ): readonly string[] {

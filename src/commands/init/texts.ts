@@ -2,6 +2,9 @@ import { costliestByRow } from '../../config/checks/costs.ts';
 import { CONTRACT_ROWS, contractRows } from '../../domain/limits/rows.ts';
 import { KINDS_BY_METHOD, type ListedOperation } from '../../operations/listed-operation.ts';
 
+/** A request to try. */
+export type Example = ReturnType<typeof exampleOf>;
+
 /** The limits have a window of a minute, so that a person can reach one. */
 const WINDOW_SECONDS = 60;
 const EXAMPLE_REQUESTS = 5;
@@ -91,10 +94,7 @@ operations:
   undeclaredQuery: forward${basePath === undefined ? '' : `\n  basePath: ${JSON.stringify(basePath)}`}`;
 }
 
-export function limitsText(
-  operations: readonly ListedOperation[],
-  example: ReturnType<typeof exampleOf>,
-): string {
+export function limitsText(operations: readonly ListedOperation[], example: Example): string {
   const defaults = CONTRACT_ROWS.map(({ name, fallback }) => {
     return `  ${name}: ${Math.max(fallback, 10 * costliest(operations, name))}`;
   });

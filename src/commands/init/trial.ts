@@ -10,6 +10,8 @@ export interface Trial {
   readonly lines: readonly string[];
 }
 
+type Answer = Awaited<ReturnType<typeof statusOf>>;
+
 /**
  * Requests one path of a document with and without the path of its `servers`, because costs apply to the whole path. Frameworks and
  * proxies often write a `servers` entry that the API itself does not have in its paths.
@@ -43,7 +45,7 @@ export async function tryPaths(
 }
 
 /** @param answers the last one is for the bare path */
-function compare(whole: string, bare: string, answers: readonly (number | string)[], choice: string): Trial {
+function compare(whole: string, bare: string, answers: readonly Answer[], choice: string): Trial {
   const ofBare = answers.at(-1) ?? '';
   const ofWhole = answers.slice(0, -1).find(isServed) ?? answers[0] ?? '';
   const fact = `${whole} ${answered(ofWhole)}, and ${bare} ${answered(ofBare)}`;
@@ -67,17 +69,17 @@ export async function findPath(
   return { path: USUAL_PATHS.find((_, index) => isServed(answers[index] ?? '')), lines: [] };
 }
 
-function silenceOf(upstream: string, answers: readonly (number | string)[]): string | undefined {
+function silenceOf(upstream: string, answers: readonly Answer[]): string | undefined {
   const [reason] = answers;
   if (answers.some((one) => typeof one === 'number')) return undefined;
   return `Nothing answers at ${upstream} (${reason}). Requests get a 503 until the API runs there.`;
 }
 
-function isServed(answer: number | string): boolean {
+function isServed(answer: Answer): boolean {
   return typeof answer === 'number' && answer !== 404 && answer < 500;
 }
 
-function answered(answer: number | string): string {
+function answered(answer: Answer): string {
   return typeof answer === 'number' ? `answers ${answer}` : `does not answer (${answer})`;
 }
 

@@ -7,17 +7,21 @@ import { askAdmin } from '../admin-client.ts';
 import { print } from '../print.ts';
 import { readAll, reasonOf, type SetOptions, textOf } from './limit.ts';
 
+interface BlockOptions extends SetOptions {
+  readonly scope?: string;
+}
+
 /** `weir limit block acct_7 --for 1h --why leak` */
-export async function block(id: string, options: SetOptions & { readonly scope?: string }): Promise<void> {
-  const scope = scopeOf(options.scope) ?? (looksLikeAddress(id) ? 'address' : 'account');
+export async function block(id: string, options: BlockOptions): Promise<void> {
+  const scope = scopeOf(options) ?? (looksLikeAddress(id) ? 'address' : 'account');
   const body = { for: options.for ?? '1h', ...reasonOf(options), ...(options.force && { force: true }) };
   const made = (await askAdmin(options, pathOf(scope, id), isBlock, { method: 'PUT', body })) as ShownBlock;
   print(textOf(made), ...(made.notes ?? []));
 }
 
 /** `weir limit unblock acct_7 --why "found it"`. Without a scope, everybody of that name. */
-export async function unblock(id: string, options: SetOptions & { readonly scope?: string }): Promise<void> {
-  const scope = scopeOf(options.scope);
+export async function unblock(id: string, options: BlockOptions): Promise<void> {
+  const scope = scopeOf(options);
   const blocked = (await readAll(options)).filter(
     (one): one is ShownBlock =>
       one.bucket === BLOCKED && [id, rangeOf(id)].includes(one.id) && (scope ?? one.scope) === one.scope,
@@ -31,7 +35,7 @@ export async function unblock(id: string, options: SetOptions & { readonly scope
   }
 }
 
-function scopeOf(scope: string | undefined): BlockScope | undefined {
+function scopeOf({ scope }: BlockOptions): BlockScope | undefined {
   const known = BLOCK_SCOPES.find((one) => one === scope);
   if (scope !== undefined && known === undefined) {
     throw new CommandError(`--scope takes ${BLOCK_SCOPES.join(', ')}.`);

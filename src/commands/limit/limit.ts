@@ -11,9 +11,12 @@ import { isLimits, isRows } from '../admin-answers.ts';
 import { type AdminOptions, askAdmin } from '../admin-client.ts';
 import { print, printJson } from '../print.ts';
 
-export interface SetOptions extends AdminOptions {
+export interface Reason {
   readonly why: string;
   readonly by?: string;
+}
+
+export interface SetOptions extends AdminOptions, Reason {
   readonly for?: string;
   /** Also for an id that nobody is known to have. */
   readonly force?: boolean;
@@ -45,7 +48,11 @@ export async function listLimits(options: AdminOptions & { readonly json?: boole
 }
 
 /** `weir limit unset acct_big --why "launch is over"` */
-export async function unsetLimit(id: string, bucket: string | undefined, options: SetOptions): Promise<void> {
+export async function unsetLimit(
+  id: string,
+  bucket: string | undefined,
+  options: AdminOptions & Reason,
+): Promise<void> {
   const known = (await readLimits(options)).filter(
     (limit) => [id, networkOf(id)].includes(limit.id) && (bucket === undefined || limit.bucket === bucket),
   );
@@ -99,7 +106,7 @@ export function textOf(shown: ShownLimit | ShownBlock): string {
 }
 
 /** The reason that a request gives for the audit log, and who acts. */
-export function reasonOf({ why, by = userName() }: SetOptions) {
+export function reasonOf({ why, by = userName() }: Reason) {
   return { why, by };
 }
 

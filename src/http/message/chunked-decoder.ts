@@ -16,6 +16,10 @@ const LINE_FEED = 0x0a;
 
 const CHUNK_OVERRUN = 'a chunk longer than its size';
 
+interface ChunkReceiver {
+  onChunkData(bytes: Buffer): void;
+}
+
 /** Decodes the chunked coding (RFC 9112 section 7.1) strictly: every line ends with CRLF, and with nothing else. */
 export class ChunkedDecoder {
   #phase: 'size' | 'data' | 'data-end' | 'trailers' | 'done' = 'size';
@@ -52,7 +56,7 @@ export class ChunkedDecoder {
    * @returns where it stopped, which is before `to` only when the body has ended
    * @throws GrammarError
    */
-  read(bytes: Buffer, from: number, to: number, receiver: { onChunkData(bytes: Buffer): void }): number {
+  read(bytes: Buffer, from: number, to: number, receiver: ChunkReceiver): number {
     let at = from;
     while (at < to && !this.isDone) {
       const joined = this.join(bytes, at, to);
@@ -76,7 +80,7 @@ export class ChunkedDecoder {
    * @returns where it ends
    * @throws GrammarError
    */
-  readPart(bytes: Buffer, from: number, to: number, receiver: { onChunkData(bytes: Buffer): void }): number {
+  readPart(bytes: Buffer, from: number, to: number, receiver: ChunkReceiver): number {
     if (this.#phase !== 'data') return this.#readLine(bytes, from, to);
     const end = Math.min(to, from + this.#left);
     this.#left -= end - from;
