@@ -5,7 +5,8 @@ import { freePort } from '../../test/fixtures/free-port.ts';
 import type { Running } from '../contestants/contestant.ts';
 import { weir } from '../contestants/weir.ts';
 import { ACCOUNTS, type Bench } from '../lab/bench.ts';
-import { costOf, median } from '../lab/turns.ts';
+import { cpuUs } from '../lab/process-table.ts';
+import { costOf, mean, moreOf, shownShare } from '../lab/turns.ts';
 import { table } from '../report/section.ts';
 import { startReplicas } from './idle-replicas.ts';
 
@@ -27,6 +28,14 @@ interface Smoothness {
   readonly longTasks: readonly number[];
 }
 
+/** What a round saw: under load, and in the same time without requests. */
+interface Round {
+  readonly loadedUs: number;
+  /** CPU time of the gateway, as a share of a core. */
+  readonly atRest: number;
+  readonly smoothness: Smoothness | undefined;
+}
+
 /** One gateway serves requests, and 19 replicas only publish. Rounds with the console closed and open take turns. */
 export async function measureConsole(bench: Bench): Promise<readonly string[]> {
   const adminPort = await freePort();
@@ -41,29 +50,61 @@ export async function measureConsole(bench: Bench): Promise<readonly string[]> {
   };
   await measure(VIEWS[0]);
   const rounds = await bench.inTurn(VIEWS, measure);
-  const closedUs = median((rounds.closed ?? []).map(({ us }) => us));
-  const rows = Object.entries(rounds).map(([name, seen]) => {
-    const costs = seen.map(({ us }) => us);
-    const more = `${((median(costs) / closedUs - 1) * 100).toFixed(1)} %`;
-    const pages = seen.flatMap(({ smoothness }) => smoothness ?? []);
-    const cells = pages.length === 0 ? ['–', '–', '–'] : smoothnessCells(pages, bench.seconds);
-    return [name, median(costs).toFixed(1), Math.min(...costs).toFixed(1), more, ...cells];
-  });
-  const columns = ['CPU, µs, median:', 'least:', 'median beside closed:', 'frames/s:'];
+  const { closed = [] } = rounds;
+  const rows = Object.entries(rounds).map(([name, seen]) => [
+    name,
+    ...costCells(seen, closed),
+    ...pageCells(seen, bench.seconds),
+  ]);
   return [
-    `One gateway with Redis and its access log, ${REPLICAS} more replicas that publish, ${ACCOUNTS} active Accounts on each; ${bench.rounds} rounds of ${bench.seconds} s in turn.`,
-    'CPU of the gateway for a forwarded request under full load; then the page for as long, without that load.',
+    `One gateway with Redis and its access log, ${REPLICAS} more replicas that publish, ${ACCOUNTS} active Accounts on each; ${bench.rounds} rounds in turn.`,
+    `CPU of the gateway for a forwarded request under full load of ${bench.seconds} s, when a browser shares the core of the load; then of the`,
+    'gateway for as long without requests, which is the work that an open console causes. Means, and standard errors of the differences.',
     '',
-    ...table(['console', ...columns, 'longest time between frames, ms:', 'tasks over 50 ms:'], rows),
+    ...table(
+      [
+        'console',
+        'under load, µs:',
+        'more:',
+        'without requests, of a core:',
+        'more, of a core:',
+        'frames/s:',
+        'longest time between frames, ms:',
+        'tasks over 50 ms:',
+      ],
+      rows,
+    ),
   ];
 }
 
-async function measureRound(bench: Bench, gateway: Running, page: Page | undefined) {
+async function measureRound(bench: Bench, gateway: Running, page: Page | undefined): Promise<Round> {
   const { gatewayUs } = await costOf(gateway, () => bench.load(gateway, { seconds: bench.seconds }));
-  // The load program has the page's core while it runs, so the page is judged without it.
+  const [startUs, startMs] = [cpuUs(gateway.pids), performance.now()];
   const smoothness = page === undefined ? undefined : await watch(page, bench.seconds);
+  if (page === undefined) await setTimeout(bench.seconds * 1_000);
+  const atRest = (cpuUs(gateway.pids) - startUs) / (performance.now() - startMs) / 1_000;
   await page?.close();
-  return { us: gatewayUs, smoothness };
+  return { loadedUs: gatewayUs, atRest, smoothness };
+}
+
+function costCells(seen: readonly Round[], closed: readonly Round[]): string[] {
+  const [loaded, loadedClosed] = [loadedUs(seen), loadedUs(closed)];
+  const [atRest, atRestClosed] = [sharesAtRest(seen), sharesAtRest(closed)];
+  const isOpen = seen !== closed;
+  return [
+    mean(loaded).toFixed(1),
+    isOpen ? shownShare(moreOf(loaded, loadedClosed)) : '–',
+    `${(mean(atRest) * 100).toFixed(1)} %`,
+    isOpen ? shownShare(moreOf(atRest, atRestClosed, [1])) : '–',
+  ];
+}
+
+function loadedUs(rounds: readonly Round[]): number[] {
+  return rounds.map((round) => round.loadedUs);
+}
+
+function sharesAtRest(rounds: readonly Round[]): number[] {
+  return rounds.map((round) => round.atRest);
 }
 
 async function openPage(browser: Browser, url: string): Promise<Page> {
@@ -93,7 +134,9 @@ function watch(page: Page, seconds: number): Promise<Smoothness> {
   })`);
 }
 
-function smoothnessCells(seen: readonly Smoothness[], seconds: number): string[] {
+function pageCells(rounds: readonly Round[], seconds: number): string[] {
+  const seen = rounds.flatMap(({ smoothness }) => smoothness ?? []);
+  if (seen.length === 0) return ['–', '–', '–'];
   const frames = seen.reduce((sum, one) => sum + one.frames, 0) / (seen.length * seconds);
   const longTasks = seen.flatMap((one) => one.longTasks);
   return [

@@ -93,5 +93,6 @@ function toFieldError({ keyword, instancePath, params, message }: Violation): Fi
   const names = path.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
   const field = names.length === 0 ? 'body' : names.join('.');
   if (keyword === 'additionalProperties') return { field, message: 'is not supported here' };
+  if (Array.isArray(params.type)) return { field, message: `must be ${params.type.join(' or ')}` };
   return { field, message: message ?? 'is not valid' };
 }

@@ -8,7 +8,11 @@ const app = fastify();
 parseJsonBodies(app);
 useSharedValidators(app);
 answerTheRest(app, createRefusals('http://platform'), { at: () => [] });
-const properties = { list: { type: 'array', items: { type: 'string' } }, any: {} };
+const properties = {
+  list: { type: 'array', items: { type: 'string' } },
+  any: {},
+  note: { type: ['string', 'null'] },
+};
 app.post(
   '/',
   { schema: { body: { type: 'object', additionalProperties: false, properties } } },
@@ -31,6 +35,11 @@ describe('a body', () => {
     const { status, errors } = await send('{"list":[1,"a",2],"other":3}');
     expect(status).toBe(422);
     expect(errors.map(({ field }) => field)).toEqual(['other', 'list.0', 'list.2']);
+  });
+
+  test('with a wrong type is answered with all types that are allowed', async () => {
+    const { errors } = await send('{"note":1}');
+    expect(errors).toEqual([{ field: 'note', message: 'must be string or null' }]);
   });
 
   test('with a thousand errors is answered with a hundred', async () => {

@@ -18,15 +18,20 @@ const MAX_PATH = 450;
 const MAX_VALUES = 200;
 
 export function toIssue(error: ErrorObject): Issue {
-  const { instancePath, keyword, params, message = 'is not valid' } = error;
+  const { instancePath } = error;
   const path = instancePath
     .slice(0, MAX_PATH)
     .split('/')
     .slice(1)
     .map((word) => word.replaceAll('~1', '/').replaceAll('~0', '~'));
   const property = propertyOf(error);
-  if (property !== undefined) return { path: [...path, property], message: MESSAGES.get(keyword) ?? message };
-  return { path, message: keyword === 'enum' ? allowed(params.allowedValues) : message };
+  return { path: property === undefined ? path : [...path, property], message: wordsOf(error) };
+}
+
+function wordsOf({ keyword, params, message = 'is not valid' }: ErrorObject): string {
+  if (keyword === 'enum') return allowed(params.allowedValues);
+  if (keyword === 'type' && Array.isArray(params.type)) return `must be ${params.type.join(' or ')}`;
+  return MESSAGES.get(keyword) ?? message;
 }
 
 function allowed(values: readonly unknown[]): string {

@@ -122,4 +122,9 @@ describe('the errors of a body', () => {
     expect(errors.list).toHaveLength(100);
     expect(isEnded).toBe(true);
   });
+
+  it('of a wrong type name all types that are allowed', () => {
+    const { errors } = reported({ properties: { note: { type: ['string', 'null'] } } }, { note: 1 });
+    expect(errors.list.map(({ message }) => message)).toEqual(['must be string or null']);
+  });
 });
