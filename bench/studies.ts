@@ -109,7 +109,7 @@ export const STUDIES: readonly Study[] = [
     section: ['console', 'The console'],
     rounds: [8, 1],
     seconds: [8, 2],
-    minutes: 6,
+    minutes: 8,
     run: async (bench) => (await import('./studies/console.ts')).measureConsole(bench),
   },
   {

@@ -58,8 +58,8 @@ export async function measureConsole(bench: Bench): Promise<readonly string[]> {
   ]);
   return [
     `One gateway with Redis and its access log, ${REPLICAS} more replicas that publish, ${ACCOUNTS} active Accounts on each; ${bench.rounds} rounds in turn.`,
-    `CPU of the gateway for a forwarded request under full load of ${bench.seconds} s, when a browser shares the core of the load; then of the`,
-    'gateway for as long without requests, which is the work that an open console causes. Means, and standard errors of the differences.',
+    `CPU of the gateway for a forwarded request under full load of ${bench.seconds} s, while the browser runs on the load generator's core; then without requests`,
+    'for as long, which shows the work for the console alone. Means, and standard errors of the differences.',
     '',
     ...table(
       [
@@ -80,8 +80,9 @@ export async function measureConsole(bench: Bench): Promise<readonly string[]> {
 async function measureRound(bench: Bench, gateway: Running, page: Page | undefined): Promise<Round> {
   const { gatewayUs } = await costOf(gateway, () => bench.load(gateway, { seconds: bench.seconds }));
   const [startUs, startMs] = [cpuUs(gateway.pids), performance.now()];
-  const smoothness = page === undefined ? undefined : await watch(page, bench.seconds);
-  if (page === undefined) await setTimeout(bench.seconds * 1_000);
+  const smoothness = await (page === undefined
+    ? setTimeout(bench.seconds * 1_000, undefined)
+    : watch(page, bench.seconds));
   const atRest = (cpuUs(gateway.pids) - startUs) / (performance.now() - startMs) / 1_000;
   await page?.close();
   return { loadedUs: gatewayUs, atRest, smoothness };
