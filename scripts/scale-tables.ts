@@ -38,6 +38,8 @@ function capacity(input: Inputs): string {
     ['forwarded requests/s and core', 1e6 / input('gatewayUs')],
     ['refused requests/s and core', 1e6 / input('refusedUs')],
     ['decisions/s and shard, one decision a call', 1e6 / input('redisUs')],
+    ['the same with four buckets', 1e6 / (input('redisUs') + 2 * input('furtherBucketUs'))],
+    ['the same with eight buckets', 1e6 / (input('redisUs') + 6 * input('furtherBucketUs'))],
     ['decisions/s and shard, 64 decisions a call: one Organization', 1e6 / input('redisBatchedUs')],
   ];
   return table(

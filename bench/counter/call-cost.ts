@@ -6,15 +6,15 @@ export type Send = (charge: Charge) => Promise<unknown>;
 const IN_FLIGHT = 50;
 
 /** The µs of a call. */
-export async function costOf(
+export async function costOf<Arguments>(
   client: Redis,
-  send: Send,
-  charges: readonly Charge[],
+  send: (call: Arguments) => Promise<unknown>,
+  calls: readonly Arguments[],
   pauseMs: number,
 ): Promise<number> {
   const before = await evalStats(client);
-  for (let first = 0; first < charges.length; first += IN_FLIGHT) {
-    await Promise.all(charges.slice(first, first + IN_FLIGHT).map(send));
+  for (let first = 0; first < calls.length; first += IN_FLIGHT) {
+    await Promise.all(calls.slice(first, first + IN_FLIGHT).map(send));
     if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   const after = await evalStats(client);

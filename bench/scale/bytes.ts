@@ -8,7 +8,7 @@ const DECISIONS = 20_000;
 const ORGANIZATIONS = 50;
 const LIMITS = { account: 1_000_000, organization: 1_000_000 };
 
-/** What docs/scale.md calculates the network with. Other work on the machine does not change these figures. */
+/** What docs/scale.md calculates the network with. Other work on the machine hardly changes these figures. */
 export async function measureBytes(bench: Bench): Promise<readonly string[]> {
   const [primary, replica] = [await bench.startRedis(), await bench.startRedis()];
   const [admin, follower] = [new Redis(primary.port), new Redis(replica.port)];
@@ -22,7 +22,7 @@ export async function measureBytes(bench: Bench): Promise<readonly string[]> {
   for (const client of [admin, follower]) client.disconnect();
   return [
     'Bytes of a decision of two buckets, by `INFO`. A replica of Redis receives what is replicated, as does every further one. Other work on the',
-    'machine does not change these figures.',
+    'machine hardly changes these figures.',
     '',
     ...table(['decisions of one turn', 'to Redis:', 'from Redis:', 'replicated:'], bytes),
   ];
