@@ -26,9 +26,7 @@ interface CostRow {
 }
 
 const CALLS = 500;
-/** Decisions in a call, and the scenes in which they are measured. */
-const BATCHES = [1, 4, 16, 64];
-const BATCHED = ['busy account', '1,000 accounts'];
+const DECISIONS_PER_CALL = [1, 4, 16, 64];
 /** Many short runs: on a shared machine some of them are not interrupted. */
 const RUNS = 60;
 const MANY_ACCOUNTS = 1_000_000;
@@ -100,7 +98,7 @@ export async function measureScript(url: string, bench: Bench): Promise<string[]
     '',
     'µs of a decision of two buckets, by the decisions in its call; the least of 60 runs. The aim for 16 is at most 7.',
     '',
-    ...table(['state', ...BATCHES.map((decisions) => `${decisions}:`)], batches),
+    ...table(['state', ...DECISIONS_PER_CALL.map((decisions) => `${decisions}:`)], batches),
     '',
     ...periods,
     '',
@@ -125,6 +123,12 @@ function chargeOf(account: number, buckets: number, scene: Scene): Charge {
     },
   ];
   return { buckets: all.slice(0, buckets), cost: 1 };
+}
+
+function chargesOf(scene: Scene, run: number, buckets: number): readonly Charge[] {
+  return Array.from({ length: CALLS / (scene.pauseMs > 0 ? 4 : 1) }, (_, call) =>
+    chargeOf(scene.accountOf(run * CALLS + call), buckets, scene),
+  );
 }
 
 /** Sends charges with the script of 0.2.0, to keys of its own. */
@@ -152,9 +156,7 @@ async function measureScene(
   const seen = numbers.map((buckets) => ({ buckets, nowUs: [] as number[], beforeUs: [] as number[] }));
   for (let run = 0; run < RUNS; run++) {
     for (const { buckets, nowUs, beforeUs } of seen) {
-      const charges = Array.from({ length: CALLS / (scene.pauseMs > 0 ? 4 : 1) }, (_, call) =>
-        chargeOf(scene.accountOf(run * CALLS + call), buckets, scene),
-      );
+      const charges = chargesOf(scene, run, buckets);
       nowUs.push(await costOf(client, now, charges, scene.pauseMs));
       if (before !== undefined && buckets <= MOST_BUCKETS_BEFORE)
         beforeUs.push(await costOf(client, before, charges, scene.pauseMs));
@@ -175,21 +177,20 @@ async function measureScene(
 
 /** One row for each scene, with the µs of a decision by the decisions in its call. */
 async function measureBatches(client: Redis): Promise<string[][]> {
+  const send = (charges: readonly Charge[]) => runCharges(client, charges);
   const rows: string[][] = [];
-  for (const scene of scenes.filter(({ state }) => BATCHED.includes(state))) {
-    const leastUs = BATCHES.map(() => Number.POSITIVE_INFINITY);
+  for (const scene of scenes) {
+    const seen = DECISIONS_PER_CALL.map((decisions) => ({ decisions, us: [] as number[] }));
     for (let run = 0; run < RUNS; run++) {
-      for (const [place, decisions] of BATCHES.entries()) {
-        const calls = Array.from({ length: Math.ceil(CALLS / decisions) }, (_call, call) =>
-          Array.from({ length: decisions }, (_decision, index) =>
-            chargeOf(scene.accountOf(run * CALLS + call * decisions + index), 2, scene),
-          ),
-        );
-        const us = await costOf(client, (charges) => runCharges(client, charges), calls, 0);
-        leastUs[place] = Math.min(leastUs[place] ?? us, us / decisions);
+      for (const [place, { decisions, us }] of seen.entries()) {
+        // Each has Accounts of its own, so that a first charge is one.
+        const charges = [...chargesOf(scene, run * seen.length + place, 2)];
+        const calls: Charge[][] = [];
+        while (charges.length >= decisions) calls.push(charges.splice(0, decisions));
+        us.push((await costOf(client, send, calls, scene.pauseMs)) / decisions);
       }
     }
-    rows.push([scene.state, ...leastUs.map((us) => us.toFixed(1))]);
+    rows.push([scene.state, ...seen.map(({ us }) => Math.min(...us).toFixed(1))]);
   }
   return rows;
 }
