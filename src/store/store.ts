@@ -71,6 +71,8 @@ export interface BucketCharge {
   readonly record?: RecordedLimit | undefined;
   /** The Account, Organization, principal or address whose bucket it is. The journal needs it. */
   readonly owner?: string | undefined;
+  /** The journal's sum that was added to last. It is kept here because looking it up for each charge takes longer than adding. */
+  sum?: PendingSum | undefined;
   /** A shadow bucket counts what fits and reports what it would have denied, but denies nothing. */
   readonly shadow?: boolean | undefined;
 }
@@ -176,6 +178,26 @@ export interface RecordedBucket {
   readonly key: string;
   readonly record: RecordedLimit;
   readonly owner: string;
+  sum?: PendingSum | undefined;
+}
+
+/** What one operation did to one bucket within a minute. */
+export interface RecordedSum extends Omit<RecordedBucket, 'sum'> {
+  readonly operation: string;
+  /** Minutes since 1970. */
+  readonly minute: number;
+  /** What was charged and settled, in the unit of the limit. Negative if more was given back than charged. */
+  points: number;
+  /** Admitted requests. */
+  requests: number;
+  /** Requests that this bucket refused. */
+  refused: number;
+}
+
+/** A sum that may still be added to. */
+export interface PendingSum extends RecordedSum {
+  /** Who adds to it; undefined once it was taken out or joined with another. */
+  pendingIn: object | undefined;
 }
 
 export function isRecordedBucket<T extends BucketCharge>(bucket: T): bucket is T & RecordedBucket {

@@ -68,6 +68,7 @@ export function wholeBucket(bucket: PayerBucket): {
     windowSeconds: bucket.windowSeconds,
     calendar: bucket.calendar,
     record: bucket.record,
+    sum: bucket.sum,
     shadow: bucket.shadow,
     cost: bucket.cost,
     selection: bucket.selection,

@@ -1,7 +1,6 @@
 /** Sums as the arrays of one statement. */
 import { createHash } from 'node:crypto';
-import type { RecordedLimit } from '../store.ts';
-import type { RecordedSum } from './sums.ts';
+import type { RecordedLimit, RecordedSum } from '../store.ts';
 
 const SECONDS_PER_MINUTE = 60;
 /** Parts of a window whose points are put back together, as of the end of the last minute with points: as exact as the counter. */

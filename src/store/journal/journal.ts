@@ -2,8 +2,8 @@ import { setTimeout } from 'node:timers/promises';
 import { withinMs } from '../../domain/awaitable.ts';
 import { type Backoff, backoffMs } from '../../domain/backoff.ts';
 import { US_PER_SECOND } from '../../domain/clock.ts';
-import type { RecordedBucket } from '../store.ts';
-import { PendingSums, type Recorded, type RecordedSum } from './sums.ts';
+import type { RecordedBucket, RecordedSum } from '../store.ts';
+import { PendingSums, type Recorded } from './sums.ts';
 
 /** Where sums are written. */
 export interface JournalDatabase {

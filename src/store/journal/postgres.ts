@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { RecordedSum } from '../store.ts';
 import { columnsOf, storedText } from './columns.ts';
 import { RecoveryTables } from './recovery-tables.ts';
 import {
@@ -11,7 +12,6 @@ import {
   PAST,
   WRITE,
 } from './statements.ts';
-import type { RecordedSum } from './sums.ts';
 
 /** Points, requests and refusals of one day, by one operation and one limit. */
 export interface DaySum {

@@ -33,6 +33,7 @@ const ownUs = () => Date.now() * 1_000;
 /** Of Redis, whose times are Unix times: the process's own clock, set by each charge. */
 export class RedisClock implements JournalClock {
   #aheadUs = 0;
+  #chargedAtUs = 0;
 
   nowUs(): number {
     return ownUs() + this.#aheadUs;
@@ -42,7 +43,10 @@ export class RedisClock implements JournalClock {
     return chargedAtUs;
   }
 
+  /** Charges of one call have the same time, and the first of them is answered soonest. */
   set(chargedAtUs: number): void {
+    if (chargedAtUs === this.#chargedAtUs) return;
+    this.#chargedAtUs = chargedAtUs;
     this.#aheadUs = chargedAtUs - ownUs();
   }
 }

@@ -1,23 +1,10 @@
-import type { RecordedBucket, RecordedLimit } from '../store.ts';
-
-/** What one operation did to one bucket within a minute. */
-export interface RecordedSum extends RecordedBucket {
-  readonly operation: string;
-  /** Minutes since 1970. */
-  readonly minute: number;
-  /** What was charged and settled, in the unit of the limit. Negative if more was given back than charged. */
-  points: number;
-  /** Admitted requests. */
-  requests: number;
-  /** Requests that this bucket refused. */
-  refused: number;
-}
+import type { PendingSum, RecordedBucket, RecordedLimit, RecordedSum } from '../store.ts';
 
 /** What points are added for: a request that was admitted or refused, or its settlement. */
 export type Recorded = 'admitted' | 'refused' | 'settled';
 
 /** The sums of one minute, by the operation and the bucket's key. There are few operations, and many buckets. */
-type Minute = Map<string, Map<string, RecordedSum>>;
+type Minute = Map<string, Map<string, PendingSum>>;
 
 const SECONDS_PER_MINUTE = 60;
 const MS_PER_MINUTE = 60_000;
@@ -63,8 +50,12 @@ export class PendingSums {
     recorded: Recorded,
     points: number,
   ): boolean {
-    const sum = this.#get(bucket, operation, minute) ?? this.#begin(bucket, operation, minute);
-    if (sum === undefined) return false;
+    let { sum } = bucket;
+    if (!this.#isOf(sum, bucket, operation, minute)) {
+      sum = this.#get(bucket, operation, minute) ?? this.#begin(bucket, operation, minute);
+      if (sum === undefined) return false;
+      bucket.sum = sum;
+    }
     sum.points += points;
     if (recorded === 'admitted') sum.requests += 1;
     else if (recorded === 'refused') sum.refused += 1;
@@ -80,6 +71,7 @@ export class PendingSums {
         for (const [key, sum] of byKey) {
           if (taken.length >= most) return taken;
           taken.push(sum);
+          sum.pendingIn = undefined;
           this.#size -= 1;
           byKey.delete(key);
         }
@@ -89,7 +81,7 @@ export class PendingSums {
   }
 
   /** A sum for what a bucket has none for in this minute. */
-  #begin(bucket: RecordedBucket, operation: string, minute: number): RecordedSum | undefined {
+  #begin(bucket: RecordedBucket, operation: string, minute: number): PendingSum | undefined {
     this.#newest = Math.max(this.#newest, minute);
     if (this.#size >= this.#most) {
       const moved = this.#moved(bucket, operation, minute, MINUTES_PER_QUARTER);
@@ -102,7 +94,7 @@ export class PendingSums {
   }
 
   /** What there is of this bucket and operation as one sum, as of this minute at the earliest. */
-  #moved(bucket: RecordedBucket, operation: string, minute: number, span: number): RecordedSum | undefined {
+  #moved(bucket: RecordedBucket, operation: string, minute: number, span: number): PendingSum | undefined {
     let other = this.#other(bucket, operation, minute, span);
     if (other === undefined) return undefined;
     let sum = this.#make(bucket, operation, minute);
@@ -111,7 +103,17 @@ export class PendingSums {
     return sum;
   }
 
-  #get({ key }: RecordedBucket, operation: string, minute: number): RecordedSum | undefined {
+  /** Whether this sum, which was added to last, is the one to add to. A copy of a bucket may have the sum of another key. */
+  #isOf(
+    sum: PendingSum | undefined,
+    { key }: RecordedBucket,
+    operation: string,
+    minute: number,
+  ): sum is PendingSum {
+    return sum?.pendingIn === this && sum.minute === minute && sum.operation === operation && sum.key === key;
+  }
+
+  #get({ key }: RecordedBucket, operation: string, minute: number): PendingSum | undefined {
     return this.#minutes.get(minute)?.get(operation)?.get(key);
   }
 
@@ -121,7 +123,7 @@ export class PendingSums {
     operation: string,
     minute: number,
     span: number,
-  ): RecordedSum | undefined {
+  ): PendingSum | undefined {
     const of = Math.floor(minute / span);
     for (const [other, sums] of this.#minutes) {
       if (Math.floor(other / span) !== of || other === minute) continue;
@@ -131,7 +133,7 @@ export class PendingSums {
     return undefined;
   }
 
-  #make({ key, record, owner }: RecordedBucket, operation: string, minute: number): RecordedSum {
+  #make({ key, record, owner }: RecordedBucket, operation: string, minute: number): PendingSum {
     let sums = this.#minutes.get(minute);
     if (sums === undefined) {
       sums = new Map();
@@ -142,13 +144,25 @@ export class PendingSums {
       byKey = new Map();
       sums.set(operation, byKey);
     }
-    const sum = { key, record, owner, operation, minute, points: 0, requests: 0, refused: 0 };
+    const sum = {
+      key,
+      record,
+      owner,
+      operation,
+      minute,
+      points: 0,
+      requests: 0,
+      refused: 0,
+      pendingIn: this,
+    };
     byKey.set(key, sum);
     this.#size += 1;
     return sum;
   }
 
-  #remove({ key, operation, minute }: RecordedSum): void {
+  #remove(sum: PendingSum): void {
+    const { key, operation, minute } = sum;
+    sum.pendingIn = undefined;
     const sums = this.#minutes.get(minute);
     const byKey = sums?.get(operation);
     if (byKey?.delete(key)) this.#size -= 1;
@@ -192,12 +206,12 @@ export class PendingSums {
     return joined;
   }
 
-  *#all(): Generator<RecordedSum> {
+  *#all(): Generator<PendingSum> {
     for (const sums of this.#minutes.values()) for (const byKey of sums.values()) yield* byKey.values();
   }
 
   /** Adds the older sum to the newer one, and returns that. */
-  #join(one: RecordedSum, other: RecordedSum): RecordedSum {
+  #join(one: PendingSum, other: PendingSum): PendingSum {
     const [older, newer] = one.minute < other.minute ? [one, other] : [other, one];
     newer.points += older.points;
     newer.requests += older.requests;

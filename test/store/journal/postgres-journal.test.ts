@@ -6,9 +6,9 @@ import { createDatabase } from '../../../platform/test/fixtures/postgres.ts';
 import { calendarOf } from '../../../src/domain/limits/calendar.ts';
 import { Journal } from '../../../src/store/journal/journal.ts';
 import { PostgresJournal } from '../../../src/store/journal/postgres.ts';
-import { PendingSums, type RecordedSum } from '../../../src/store/journal/sums.ts';
+import { PendingSums } from '../../../src/store/journal/sums.ts';
 import { bucketKey } from '../../../src/store/keys.ts';
-import { recordedLimit } from '../../../src/store/store.ts';
+import { type RecordedSum, recordedLimit } from '../../../src/store/store.ts';
 
 const postgresUrl = inject('postgresUrl');
 

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { calendarOf } from '../../../../src/domain/limits/calendar.ts';
-import { PendingSums, type RecordedSum } from '../../../../src/store/journal/sums.ts';
-import { type RecordedLimit, recordedLimit } from '../../../../src/store/store.ts';
+import { PendingSums } from '../../../../src/store/journal/sums.ts';
+import {
+  type RecordedBucket,
+  type RecordedLimit,
+  type RecordedSum,
+  recordedLimit,
+} from '../../../../src/store/store.ts';
 
 const record = recordedLimit({ scope: 'account', name: 'account-day', windowSeconds: 86_400 });
 
@@ -31,6 +36,39 @@ test('a request that finds it full joins a few sums alone, and later ones join t
   expect(sums.size).toBe(0);
 });
 
+test('a bucket that is charged again adds to its sum without a look-up, until the sum is taken out', () => {
+  const [sums, others] = [new PendingSums(), new PendingSums()];
+  const bucket: RecordedBucket = bucketOf('acct_1');
+  sums.add(bucket, 'list', MINUTE, 'admitted', 1);
+  const { sum } = bucket;
+  sums.add(bucket, 'list', MINUTE, 'admitted', 2);
+  expect(bucket.sum).toBe(sum);
+  expect(sums.take(EVERYTHING)).toEqual([sum]);
+  others.add(bucket, 'list', MINUTE, 'admitted', 4);
+  sums.add(bucket, 'list', MINUTE, 'admitted', 8);
+  expect([sums, others].map((one) => one.take(EVERYTHING).map(({ points }) => points))).toEqual([[8], [4]]);
+  expect(sum?.points).toBe(3);
+});
+
+test('a bucket does not add to a sum that was joined with another', () => {
+  const sums = new PendingSums(2);
+  const bucket = bucketOf('acct_1');
+  sums.add(bucket, 'list', MINUTE, 'admitted', 1);
+  sums.add(bucketOf('acct_2'), 'list', MINUTE, 'admitted', 2);
+  sums.add(bucketOf('acct_1'), 'list', MINUTE + 1, 'admitted', 4);
+  sums.add(bucket, 'list', MINUTE, 'admitted', 8);
+  expect(sums.take(EVERYTHING).map(({ points }) => points)).toEqual([2, 13]);
+});
+
+/** Picks the one bucket of an owner, or a new copy of the first owner's bucket, which has that owner's last sum. */
+function bucketsToPick(owners: number) {
+  const buckets = Array.from({ length: owners }, (_, owner) => bucketOf(`acct_${owner}`));
+  return (owner: number, isCopy: boolean): RecordedBucket => {
+    const copy = { ...buckets[0], ...bucketOf(`acct_${owner}`) };
+    return isCopy ? copy : (buckets[owner] ?? copy);
+  };
+}
+
 test('nothing is lost or counted twice, however sums are added, joined and taken, and only what has no room is dropped', () => {
   const step = fc.oneof(
     {
@@ -40,6 +78,7 @@ test('nothing is lost or counted twice, however sums are added, joined and taken
         operation: fc.constantFrom('list', 'create'),
         minute: fc.integer({ min: 0, max: 34 }),
         recorded: fc.constantFrom('admitted' as const, 'refused' as const),
+        isCopy: fc.boolean(),
       }),
     },
     { weight: 1, arbitrary: fc.record({ take: fc.integer({ min: 1, max: 150 }) }) },
@@ -48,6 +87,7 @@ test('nothing is lost or counted twice, however sums are added, joined and taken
   fc.assert(
     fc.property(run, (steps) => {
       const sums = new PendingSums(100);
+      const pick = bucketsToPick(61);
       const added = new Map<string, number>();
       const taken = new Map<string, number>();
       const note = (
@@ -69,7 +109,7 @@ test('nothing is lost or counted twice, however sums are added, joined and taken
       for (const one of steps) {
         if ('take' in one) noteTaken(sums.take(one.take));
         else {
-          const bucket = bucketOf(`acct_${one.owner}`);
+          const bucket = pick(one.owner, one.isCopy);
           const minute = MINUTE + one.minute;
           if (sums.add(bucket, one.operation, minute, one.recorded, 1))
             note(added, minute, bucket.key, one.operation, 1);
