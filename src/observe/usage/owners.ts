@@ -129,9 +129,13 @@ export class Owners {
       this.#place(this.#owners[index]?.hash ?? 0, index + 1);
   }
 
-  /** Ends a generation, and drops the owners that had no request in it. */
+  /**
+   * Ends a generation, and drops the owners that had no request in it. The table keeps its size, which the next generation needs, and each
+   * owner is placed while it is at hand: memory is slower than the rest.
+   */
   #turn(): void {
     let kept = 0;
+    this.#places.fill(0);
     for (const owner of this.#owners) {
       if (owner.generation !== this.#generation) {
         // Sums of its Organization may still refer to it.
@@ -139,11 +143,11 @@ export class Owners {
         if (!owner.isInUse) continue;
       }
       this.#owners[kept++] = owner;
+      this.#place(owner.hash, kept);
     }
     this.#owners.length = kept;
     this.#generation += 1;
     this.#young = 0;
-    this.#placeAll();
   }
 }
 
