@@ -9,7 +9,7 @@ import type {
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import type { Marks } from './marks.ts';
 import type { RedisClient } from './scripts.ts';
-import { SharedLink } from './shared/shared-link.ts';
+import { type LinkUse, SharedLink } from './shared/shared-link.ts';
 
 /** Keys of one call, so that it takes Redis less than a millisecond. */
 const KEYS_PER_CALL = 128;
@@ -24,6 +24,8 @@ const FIRST_MS = 3_600_000;
 export class RedisCounts implements JournaledCounts {
   readonly #link: SharedLink;
   readonly #marks: Marks;
+  /** The first group whose mark was not right when they were last read. It is read first, because it mostly still is. */
+  #wrong = 0;
 
   constructor(settings: RemoteStoreSettings, marks: Marks) {
     // A call of this connection may take a moment, while Redis works on the others.
@@ -36,9 +38,11 @@ export class RedisCounts implements JournaledCounts {
   }
 
   isComplete(): Promise<boolean> {
-    return this.#withClient(async (client) => {
+    return this.#withLink(async (link) => {
       const { groups } = this.#marks;
-      const { marked } = await this.#mark(client, 'read', '', groups);
+      const inOrder = [...groups.slice(this.#wrong), ...groups.slice(0, this.#wrong)];
+      const { marked } = await this.#mark(link, 'read', '', inOrder);
+      this.#wrong = inOrder.find((group, index) => marked[index] !== group) ?? 0;
       if (marked.length < groups.length) return false;
       // Charges may expect what was right before.
       this.#marks.changed();
@@ -47,18 +51,18 @@ export class RedisCounts implements JournaledCounts {
   }
 
   recover(recovery: string, isInDoubt: boolean, work: Work): Promise<boolean> {
-    return this.#withClient(async (client) => {
+    return this.#withLink(async (link) => {
       const { groups: all } = this.#marks;
-      const { marked, server } = await this.#mark(client, isInDoubt ? 'take' : 'begin', recovery, all);
+      const { marked, server } = await this.#mark(link, isInDoubt ? 'take' : 'begin', recovery, all);
       if (marked.length === 0) return false;
       const taken = new Set(marked);
       const store: Recovering = {
-        putBack: (counts) => this.#putBack(client, taken, recovery, counts),
-        wanted: () => this.#marks.wanted.take(client),
-        admit: (keys) => this.#admit(client, taken, recovery, keys),
+        putBack: (counts) => this.#putBack(link, taken, recovery, counts),
+        wanted: () => this.#marks.wanted.take(link.client),
+        admit: (keys) => this.#admit(link.client, taken, recovery, keys),
       };
       await work(store, all.length === 1 ? server : '');
-      const ended = await this.#mark(client, 'end', recovery, marked);
+      const ended = await this.#mark(link, 'end', recovery, marked);
       if (ended.marked.length < marked.length)
         throw new Error('Redis lost its data again during the recovery');
       return true;
@@ -66,12 +70,12 @@ export class RedisCounts implements JournaledCounts {
   }
 
   overtake(recovery: string): Promise<readonly number[]> {
-    return this.#withClient(async (client) => {
+    return this.#withLink(async (link) => {
       const { groups } = this.#marks;
       // What was taken before stays with the recovery that has begun since: it ends without this replica.
       const insisting = groups.filter((group) => this.#marks.of(group) !== undefined);
       if (insisting.length === 0) return [];
-      const { marked, server } = await this.#mark(client, 'begin', recovery, insisting);
+      const { marked, server } = await this.#mark(link, 'begin', recovery, insisting);
       if (groups.length > 1 || server === this.#marks.of(0)?.expected) return marked;
       // Charges may go to another server.
       this.#marks.changed();
@@ -87,45 +91,46 @@ export class RedisCounts implements JournaledCounts {
     this.#marks.insist();
   }
 
-  async #withClient<Result>(use: (client: RedisClient) => Promise<Result>): Promise<Result> {
+  async #withLink<Result>(use: (link: LinkUse) => Promise<Result>): Promise<Result> {
     const link = this.#link.use();
     try {
       await untilReady(link.client);
-      return await use(link.client);
+      return await use(link);
     } finally {
       link.close();
     }
   }
 
-  /** Returns the groups for which the script has not returned 0, and the last id that it has returned. A Cluster's slots without a server are left out, if there are others. */
+  /**
+   * Returns the groups for which the script has not returned 0, and the last id that it has returned. Reading ends soon after a wrong mark.
+   * A Cluster's slots without a server are left out, if there are others.
+   */
   async #mark(
-    client: RedisClient,
+    link: LinkUse,
     action: 'read' | 'begin' | 'take' | 'end',
     recovery: string,
     groups: readonly number[],
   ): Promise<{ readonly marked: readonly number[]; readonly server: string }> {
     const marked: number[] = [];
-    let failure: unknown;
-    let failures = 0;
+    const failures: unknown[] = [];
+    let called = 0;
     let server = '';
     for (const some of partsOf(groups, CALLS_AT_ONCE)) {
-      const replies = await Promise.allSettled(
-        some.map((group) => client.mark(this.#marks.keyOf(group), action, recovery)),
-      );
-      for (const [index, reply] of replies.entries()) {
-        if (reply.status === 'fulfilled' && reply.value !== 0) {
-          marked.push(some[index] ?? 0);
-          server = String(reply.value);
-        }
-        if (reply.status === 'rejected') [failure, failures] = [reply.reason, failures + 1];
-      }
+      const call = (group: number) => link.client.mark(this.#marks.keyOf(group), action, recovery);
+      const replies = await Promise.allSettled(inOneWrite(link, some, call));
+      const answers = replies.map((reply) => (reply.status === 'fulfilled' ? reply.value : 0));
+      failures.push(...replies.flatMap((reply) => (reply.status === 'rejected' ? [reply.reason] : [])));
+      marked.push(...some.filter((_, index) => answers[index] !== 0));
+      server = String(answers.findLast((answer) => answer !== 0) ?? server);
+      called += some.length;
+      if (action === 'read' && marked.length + failures.length < called) break;
     }
-    if (failures === groups.length) throw failure;
+    if (failures.length === groups.length) throw failures.at(-1);
     return { marked, server };
   }
 
   async #putBack(
-    client: RedisClient,
+    link: LinkUse,
     groups: ReadonlySet<number>,
     recovery: string,
     counts: PresentCounts,
@@ -147,7 +152,7 @@ export class RedisCounts implements JournaledCounts {
     }
     const sum = { buckets: 0, points: 0 };
     for (const some of partsOf(calls, CALLS_AT_ONCE)) {
-      for (const reply of await Promise.all(some.map((args) => client.putBack(args)))) {
+      for (const reply of await Promise.all(inOneWrite(link, some, (args) => link.client.putBack(args)))) {
         const [buckets, points] = reply as [number, number];
         sum.buckets += buckets;
         sum.points += points;
@@ -212,4 +217,17 @@ function untilReady(client: RedisClient): Promise<void> {
 
 function* partsOf<Value>(all: readonly Value[], most: number): Generator<readonly Value[]> {
   for (let start = 0; start < all.length; start += most) yield all.slice(start, start + most);
+}
+
+/** Makes these calls, which reach each server in one write. */
+function inOneWrite<Value>(
+  link: LinkUse,
+  values: readonly Value[],
+  call: (value: Value) => Promise<unknown>,
+): Promise<unknown>[] {
+  let calls: Promise<unknown>[] = [];
+  link.inOneWrite(() => {
+    calls = values.map(call);
+  });
+  return calls;
 }
