@@ -5,7 +5,7 @@
 -- KEYS     with a mark, its key first; then the buckets of every decision, in order, windows before periods; then the slots of every decision, then the slots of
 --          further statements, then, if there are slots, the replicas that are alive (renew.lua); all in one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
--- ARGV[1]  the call, four or five numbers:
+-- ARGV[1]  the call: the mode alone if all else is 0 or left out, as in most calls; otherwise four to six parts:
 --            now       µs since 1970, for tests; 0 for Redis TIME
 --            mode      1 to charge; 0 to peek, which makes the same decisions and writes nothing; 2 to charge, and to check how
 --                      long the keys live: a key that a shorter window wrote is written again, even by a denial
@@ -85,19 +85,16 @@ local LONGEST_AHEAD_US = 2 * 366 * 86400000000
 local RENEWALS_PER_KEY = 6
 local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 
--- A bucket in this call is a table:
---   key                     its key
---   log, isWhole            the part of its value that has been read, and whether that is the whole value
---   oldest                  the place in log of the oldest entry that counts
---   total                   the points that count now
---   expired                 the points of the entries before oldest; the stored total includes them until the value is
---                           written whole
---   newestUs, newestPoints  its newest entry
---   added                   the older entry that this call appends, or ''
---   isRewritten             whether it is written whole
---   lifeMs, windowUs, cost, limit
---                           of the current decision; lifeMs is a text, which Redis accepts unchanged
---   keptMs, keptUs          the longest requested life and window of a bucket that is written; keptUs is 0 for other buckets
+-- A bucket in this call is a list: a table with names takes Redis longer. Functions name the places that they use once more, because
+-- each local of the script that they use takes as long as a small table.
+local KEY, LOG, IS_WHOLE = 1, 2, 3  -- its key, the part of its value that has been read, and whether that is the whole value
+local OLDEST, TOTAL = 4, 5          -- the place in the log of the oldest entry that counts, and the points that count now
+local EXPIRED = 6                   -- the points of the entries before it; the stored total has them until the value is written whole
+local NEWEST_US, NEWEST_POINTS = 7, 8  -- its newest entry
+local ADDED, IS_REWRITTEN = 9, 10   -- the older entry that this call appends, or '', and whether the value is written whole
+local LIFE_MS, WINDOW_US = 11, 12   -- of the current decision; the life is a text, which Redis accepts unchanged
+local COST, LIMIT = 13, 14          -- of the current decision
+local MOST_MS, MOST_US = 15, 16     -- the longest requested life and window of a bucket that is written; '' and 0 for other buckets
 -- The path of an admitted charge has no function, because a closure over a dozen locals costs as much as a GET, and the
 -- whole script takes 8 µs. Arithmetic reads a number from a text in less than half the time that `tonumber` takes.
 
@@ -108,18 +105,20 @@ local pack, unpack, sub, gmatch = struct.pack, struct.unpack, string.sub, string
 -- Returns the whole value. If it does not consist of whole entries, returns only the header, whose total then shows that the value
 -- is wrong. No release has written 64 KiB, which do not end with a whole entry.
 local function whole_log(bucket)
-  if not bucket.isWhole then
-    local log = redis.call('GETRANGE', bucket.key, '0', '65535')
-    bucket.log, bucket.isWhole = (#log - 15) % 11 == 0 and log or string.sub(log, 1, 15), true
+  local KEY, LOG, IS_WHOLE = 1, 2, 3
+  if not bucket[IS_WHOLE] then
+    local log = redis.call('GETRANGE', bucket[KEY], '0', '65535')
+    bucket[LOG], bucket[IS_WHOLE] = (#log - 15) % 11 == 0 and log or string.sub(log, 1, 15), true
   end
-  return bucket.log
+  return bucket[LOG]
 end
 
 -- For a bucket that was just read and has a time that only another clock or another window leaves. Returns whether its value is
 -- consistent: its total is the sum of its entries, and no entry is later than the newest. If it is consistent and the clock went back
 -- by more than a window, charges that still counted then count as charged now, for one more window.
 local function rewind(bucket, nowUs, windowUs)
-  local log, newestUs, points = whole_log(bucket), bucket.newestUs, bucket.newestPoints
+  local LOG, OLDEST, TOTAL, NEWEST_US, NEWEST_POINTS, IS_REWRITTEN = 2, 4, 5, 7, 8, 10
+  local log, newestUs, points = whole_log(bucket), bucket[NEWEST_US], bucket[NEWEST_POINTS]
   local total, endUs = points, newestUs - windowUs
   for entry = 16, #log, 11 do
     local atUs, entryPoints = struct.unpack('>I7I4', log, entry)
@@ -128,25 +127,26 @@ local function rewind(bucket, nowUs, windowUs)
     points = points + entryPoints
   end
   -- Times are exact up to 2^53 µs, in the year 2255. The first 7 bytes of a printable text are a later time.
-  if points ~= bucket.total or bucket.newestPoints == 0 or newestUs > 9007199254740992 then return false end
+  if points ~= bucket[TOTAL] or bucket[NEWEST_POINTS] == 0 or newestUs > 9007199254740992 then return false end
   if newestUs > nowUs + windowUs then
-    bucket.log, bucket.oldest, bucket.total, bucket.newestUs, bucket.newestPoints = '', 1, total, nowUs, total
-    bucket.isRewritten = true
+    bucket[LOG], bucket[OLDEST], bucket[TOTAL], bucket[NEWEST_US], bucket[NEWEST_POINTS] = '', 1, total, nowUs, total
+    bucket[IS_REWRITTEN] = true
   end
   return true
 end
 
 -- Returns the time at which the last of the oldest `points` was charged.
 local function charged_at(bucket, points)
-  local log, entry, is_complete = bucket.log, bucket.oldest, false
+  local LOG, OLDEST, NEWEST_US, ADDED = 2, 4, 7, 9
+  local log, entry, is_complete = bucket[LOG], bucket[OLDEST], false
   while true do
     while entry <= #log do
       local atUs, entryPoints = struct.unpack('>I7I4', log, entry)
       points, entry = points - entryPoints, entry + 11
       if points <= 0 then return atUs end
     end
-    if is_complete then return bucket.newestUs end
-    log, is_complete = whole_log(bucket) .. bucket.added, true
+    if is_complete then return bucket[NEWEST_US] end
+    log, is_complete = whole_log(bucket) .. bucket[ADDED], true
   end
 end
 
@@ -169,13 +169,17 @@ end
 -- A window gives a key between 1.25 and 1.5 windows from its newest charge. Returns -1 if the key has less than that (or
 -- its life cannot be read), 1 if it has more, and 0 if it has as much as this window gives.
 local function compare_life(bucket, nowUs)
-  local leftMs, windowMs = redis.pcall('PTTL', bucket.key), bucket.windowUs / 1000
-  local sinceMs = (nowUs - bucket.newestUs) / 1000
+  local KEY, NEWEST_US, WINDOW_US = 1, 7, 12
+  local leftMs, windowMs = redis.pcall('PTTL', bucket[KEY]), bucket[WINDOW_US] / 1000
+  local sinceMs = (nowUs - bucket[NEWEST_US]) / 1000
   if type(leftMs) ~= 'number' or leftMs + 1 < 1.25 * windowMs - sinceMs then return -1 end
   return leftMs > 1.5 * windowMs + math.max(0, -sinceMs) + 1 and 1 or 0
 end
 
-local nowUs, mode, givenLifeMs, slotCount, periodic, mark = string.match(ARGV[1], '(%d+) (%d) (%d+) (%d+) ?(%d?) ?(%S*)')
+local nowUs, mode, givenLifeMs, slotCount, periodic, mark = 0, ARGV[1], '0', '0', '', ''
+if #mode > 1 then
+  nowUs, mode, givenLifeMs, slotCount, periodic, mark = string.match(mode, '(%d+) (%d) (%d+) (%d+) ?(%d?) ?(%S*)')
+end
 local isSpending, isCheckingLives, hasSlots, hasPeriods = mode ~= '0', mode == '2', slotCount ~= '0', periodic == '1'
 nowUs = nowUs + 0
 if nowUs == 0 then
@@ -183,9 +187,9 @@ if nowUs == 0 then
   nowUs = time[1] * US_PER_SECOND + time[2]
 end
 
-local buckets, written, writes, reply, replied = {}, {}, 0, {}, 0
--- The numbers in each text of this call, parsed once for equal texts: of the buckets, and the limits of the slots.
-local terms, slotLimits, heldTimes = {}, hasSlots and {}, hasSlots and {}
+-- Lists begin with the size that a decision of two buckets needs, so that they do not grow number by number.
+local buckets, written, writes, reply, replied = {}, { nil, nil }, 0, { nil, nil, nil, nil }, 0
+local slotLimits, heldTimes = hasSlots and {}, hasSlots and {}
 local nextKey, firstText, isIncomplete, is_missing = 1, 2, false, nil
 if mark ~= '' then
   if mark == '?' then
@@ -210,8 +214,8 @@ if mark ~= '' then
   end
 end
 
--- A key of slots in this call is a list, one of buckets as well: a table with names takes Redis twice as long.
-local KEY, VALUE = 1, 2             -- its key, and its leases
+-- A key of slots in this call is a list, one of buckets as well. The first place has its key.
+local VALUE = 2                     -- its leases
 local TAKEN, IS_AGED = 3, 4         -- the slots of all others, and whether a replica of these may no longer be alive
 local HELD, GENERATION = 5, 6       -- the slots that this replica holds, and the generation of its statement
 local KNOWN, PLACE = 7, 8           -- the generation of its lease, or -1, and the place. Without a place, the value is written whole
@@ -365,23 +369,24 @@ end
 --   total, endUs  of the current decision: the points that count, and the end of the period in which they do
 --   previous      the one that was read before it
 local lastCount
--- The numbers in each text of periods, if there are several.
-local periodTerms = hasPeriods and firstText + 1 < #ARGV and {}
+local textsPerDecision = hasPeriods and 2 or 1
+-- The numbers in each text, parsed once for equal texts, if there are several decisions: of windows, and of periods.
+local terms = firstText + textsPerDecision <= #ARGV and {}
+local periodTerms = hasPeriods and terms and {}
 
-for text = firstText, #ARGV, hasPeriods and 2 or 1 do
-  local asked = terms[ARGV[text]]
+for text = firstText, #ARGV, textsPerDecision do
+  local asked = terms and terms[ARGV[text]]
   if ARGV[text] == '' then
     -- A decision of periods alone.
     asked = {}
   elseif not asked then
     local count = 0
-    -- Of the size that two buckets take, so that it does not grow number by number.
     asked = { nil, nil, nil, nil, nil, nil, nil, nil }
     for lifeMs, cost, limit in gmatch(ARGV[text], BUCKET) do
       asked[count + 1], asked[count + 2], asked[count + 3], asked[count + 4] = lifeMs, lifeMs * 2000 / 3, cost + 0, limit + 0
       count = count + NUMBERS_PER_BUCKET
     end
-    terms[ARGV[text]] = asked
+    if terms then terms[ARGV[text]] = asked end
   end
   local lastKey, number = nextKey + #asked / NUMBERS_PER_BUCKET - 1, 1
   local admitted, problem = 1, nil
@@ -397,7 +402,7 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
     local startUs = nowUs - windowUs
     local bucket = buckets[key]
     if bucket then
-      bucket.lifeMs, bucket.windowUs, bucket.cost, bucket.limit = lifeMs, windowUs, cost, limit
+      bucket[LIFE_MS], bucket[WINDOW_US], bucket[COST], bucket[LIMIT] = lifeMs, windowUs, cost, limit
     else
       local value = pcall('GETRANGE', key, '0', FIRST_READ_END)
       if value == '' or value.err or #value < HEADER_BYTES or (#value - HEADER_BYTES) % ENTRY_BYTES ~= 0 then
@@ -406,67 +411,62 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
           problem = value.err
           break
         end
-        bucket = {
-          key = key, log = '', isWhole = true, oldest = 1, total = 0, expired = 0,
-          newestUs = 0, newestPoints = 0, added = '', isRewritten = true,
-          lifeMs = lifeMs, windowUs = windowUs, cost = cost, limit = limit, keptMs = '', keptUs = 0,
-        }
+        bucket = { key, '', true, 1, 0, 0, 0, 0, '', true, lifeMs, windowUs, cost, limit, '', 0 }
       else
         local total, newestUs, newestPoints = unpack(HEADER, value)
         bucket = {
-          key = key, log = value, isWhole = #value < FIRST_READ_BYTES, oldest = 16, total = total, expired = 0,
-          newestUs = newestUs, newestPoints = newestPoints, added = '', isRewritten = false,
-          lifeMs = lifeMs, windowUs = windowUs, cost = cost, limit = limit, keptMs = '', keptUs = 0,
+          key, value, #value < FIRST_READ_BYTES, 16, total, 0, newestUs, newestPoints, '', false,
+          lifeMs, windowUs, cost, limit, '', 0,
         }
         if newestUs > nowUs + windowUs or newestUs < startUs - windowUs or newestPoints == 0 then
-          if rewind(bucket, nowUs, windowUs) then isWritten = bucket.isRewritten else wrong = WRONG_VALUE end
+          if rewind(bucket, nowUs, windowUs) then isWritten = bucket[IS_REWRITTEN] else wrong = WRONG_VALUE end
         end
       end
       buckets[key] = bucket
     end
-    local total, newestUs = bucket.total, bucket.newestUs
+    local total, newestUs = bucket[TOTAL], bucket[NEWEST_US]
     if total > 0 and newestUs <= startUs then
       total = 0
-      bucket.log, bucket.isWhole, bucket.oldest, bucket.total, bucket.expired = '', true, 1, 0, 0
-      bucket.newestPoints, bucket.isRewritten = 0, true
+      bucket[LOG], bucket[IS_WHOLE], bucket[OLDEST], bucket[TOTAL], bucket[EXPIRED] = '', true, 1, 0, 0
+      bucket[NEWEST_POINTS], bucket[IS_REWRITTEN] = 0, true
     else
-      local log, oldest, expired, expiredUs = bucket.log, bucket.oldest, 0, startUs
+      local log, oldest, expired, expiredUs = bucket[LOG], bucket[OLDEST], 0, startUs
       -- The clock went back by less: it stands still for this bucket until it has caught up.
       if newestUs > nowUs then expiredUs = newestUs - windowUs end
       while true do
         if oldest > #log then log = whole_log(bucket) end
         if oldest > #log then
-          if total - expired ~= bucket.newestPoints and bucket.added == '' then wrong = WRONG_VALUE end
+          if total - expired ~= bucket[NEWEST_POINTS] and bucket[ADDED] == '' then wrong = WRONG_VALUE end
           break
         end
         local atUs, points = unpack(ENTRY, log, oldest)
         if atUs > expiredUs then
-          if atUs > newestUs or total - expired <= bucket.newestPoints then wrong = WRONG_VALUE end
+          if atUs > newestUs or total - expired <= bucket[NEWEST_POINTS] then wrong = WRONG_VALUE end
           break
         end
         expired, oldest = expired + points, oldest + ENTRY_BYTES
       end
       if expired > 0 then
         total = total - expired
-        bucket.total, bucket.expired, bucket.oldest = total, bucket.expired + expired, oldest
-        if oldest >= FIRST_COMPACTED then bucket.isRewritten = true end
+        bucket[TOTAL], bucket[EXPIRED], bucket[OLDEST] = total, bucket[EXPIRED] + expired, oldest
+        if oldest >= FIRST_COMPACTED then bucket[IS_REWRITTEN] = true end
       end
     end
     if wrong then
       total, isWritten, problem = 0, true, problem or wrong
-      bucket.log, bucket.isWhole, bucket.oldest, bucket.total, bucket.expired = '', true, 1, 0, 0
-      bucket.newestUs, bucket.newestPoints, bucket.added, bucket.isRewritten = 0, 0, '', true
+      bucket[LOG], bucket[IS_WHOLE], bucket[OLDEST], bucket[TOTAL], bucket[EXPIRED] = '', true, 1, 0, 0
+      bucket[NEWEST_US], bucket[NEWEST_POINTS], bucket[ADDED], bucket[IS_REWRITTEN] = 0, 0, '', true
     elseif isCheckingLives and total > 0 then
       local life = compare_life(bucket, nowUs)
-      if life ~= 0 then bucket.isRewritten = true end
+      if life ~= 0 then bucket[IS_REWRITTEN] = true end
       if life < 0 then isWritten = true end
     end
     if isWritten then
-      if bucket.keptUs == 0 then
+      if bucket[MOST_US] == 0 then
         writes = writes + 1
         written[writes] = bucket
       end
-      if windowUs > bucket.keptUs then bucket.keptMs, bucket.keptUs = lifeMs, windowUs end
+      if windowUs > bucket[MOST_US] then bucket[MOST_MS], bucket[MOST_US] = lifeMs, windowUs end
     end
     if limit > 0 and total + cost > limit then admitted = 0 end
     number = number + NUMBERS_PER_BUCKET
@@ -592,7 +592,7 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
   end
   for i = nextKey, problem and 0 or lastKey do
     local bucket = buckets[KEYS[i]]
-    local total, cost, limit, windowUs = bucket.total, bucket.cost, bucket.limit, bucket.windowUs
+    local total, cost, limit, windowUs = bucket[TOTAL], bucket[COST], bucket[LIMIT], bucket[WINDOW_US]
     local isWritten, startUs, retryAfterUs = false, nowUs - windowUs, 0
     if limit < 0 then limit = -limit end
     if total + cost > limit then
@@ -600,44 +600,44 @@ for text = firstText, #ARGV, hasPeriods and 2 or 1 do
       if cost <= limit then
         retryAfterUs = charged_at(bucket, total + cost - limit) - startUs
         -- Entries that no release has written may have any time.
-        local longestUs = bucket.newestUs - startUs
+        local longestUs = bucket[NEWEST_US] - startUs
         if retryAfterUs < 0 or retryAfterUs > longestUs then retryAfterUs = longestUs end
       end
     elseif admitted == 1 then
       isWritten = isSpending
     end
     if isWritten then
-      local newestUs, newestPoints = bucket.newestUs, bucket.newestPoints
+      local newestUs, newestPoints = bucket[NEWEST_US], bucket[NEWEST_POINTS]
       if newestPoints > 0
         and (newestUs >= nowUs or (newestPoints + cost) * ENTRIES_PER_LIMIT <= limit
           and newestUs >= nowUs - nowUs % (windowUs / SLOTS_PER_WINDOW)) then
-        bucket.newestPoints = newestPoints + cost
+        bucket[NEWEST_POINTS] = newestPoints + cost
       else
         if newestPoints > 0 then
           local renewalUs = windowUs / RENEWALS_PER_WINDOW
           if renewalUs > US_PER_MINUTE then renewalUs = US_PER_MINUTE end
-          bucket.added = pack(ENTRY, newestUs, newestPoints)
-          if newestUs < nowUs - nowUs % renewalUs then bucket.isRewritten = true end
+          bucket[ADDED] = pack(ENTRY, newestUs, newestPoints)
+          if newestUs < nowUs - nowUs % renewalUs then bucket[IS_REWRITTEN] = true end
         end
-        bucket.newestPoints = cost
+        bucket[NEWEST_POINTS] = cost
       end
       total = total + cost
-      bucket.total = total
-      if newestUs < nowUs then bucket.newestUs = nowUs end
+      bucket[TOTAL] = total
+      if newestUs < nowUs then bucket[NEWEST_US] = nowUs end
     elseif windowUs > US_PER_MINUTE and isSpending and total > 0 and compare_life(bucket, nowUs) < 0 then
       -- No later charge may come to renew the life of this key before it expires.
-      isWritten, bucket.isRewritten = true, true
+      isWritten, bucket[IS_REWRITTEN] = true, true
     end
     if isWritten then
-      if bucket.keptUs == 0 then
+      if bucket[MOST_US] == 0 then
         writes = writes + 1
         written[writes] = bucket
       end
-      if windowUs > bucket.keptUs then bucket.keptMs, bucket.keptUs = bucket.lifeMs, windowUs end
+      if windowUs > bucket[MOST_US] then bucket[MOST_MS], bucket[MOST_US] = bucket[LIFE_MS], windowUs end
     end
     replied = replied + 1
     reply[replied] =
-      pack(STATE, total < limit and limit - total or 0, total > 0 and bucket.newestUs - startUs or 0, retryAfterUs)
+      pack(STATE, total < limit and limit - total or 0, total > 0 and bucket[NEWEST_US] - startUs or 0, retryAfterUs)
   end
   number = 1
   for i = lastKey + 1, problem and 0 or lastPeriod do
@@ -694,28 +694,28 @@ end
 -- Write, only after every bucket of every decision has been read.
 for i = 1, isSpending and writes or 0 do
   local bucket = written[i]
-  if bucket.added ~= '' and not bucket.isRewritten then
-    local olderBytes = call('APPEND', bucket.key, bucket.added) + 1 - bucket.oldest
+  if bucket[ADDED] ~= '' and not bucket[IS_REWRITTEN] then
+    local olderBytes = call('APPEND', bucket[KEY], bucket[ADDED]) + 1 - bucket[OLDEST]
     if olderBytes >= MOST_ENTRIES * ENTRY_BYTES then
-      bucket.added, bucket.isWhole, bucket.isRewritten = '', false, true
+      bucket[ADDED], bucket[IS_WHOLE], bucket[IS_REWRITTEN] = '', false, true
     end
   end
-  if bucket.newestPoints == 0 then
+  if bucket[NEWEST_POINTS] == 0 then
     -- A wrong value that no later decision of this call has replaced. PSETEX works with every type, and needs no further right.
-    call('PSETEX', bucket.key, '1', '')
-  elseif bucket.isRewritten then
-    local lifeMs, newestUs = givenLifeMs, bucket.newestUs
+    call('PSETEX', bucket[KEY], '1', '')
+  elseif bucket[IS_REWRITTEN] then
+    local lifeMs, newestUs = givenLifeMs, bucket[NEWEST_US]
     if lifeMs == '0' then
-      lifeMs = bucket.keptMs
+      lifeMs = bucket[MOST_MS]
       if newestUs ~= nowUs then lifeMs = lifeMs + math.ceil((newestUs - nowUs) / 1000) end
     end
-    local older = sub(whole_log(bucket), bucket.oldest) .. bucket.added
+    local older = sub(whole_log(bucket), bucket[OLDEST]) .. bucket[ADDED]
     if #older >= MOST_ENTRIES * ENTRY_BYTES then
-      older = join_entries(older, math.abs(bucket.limit), bucket.windowUs / SLOTS_PER_WINDOW)
+      older = join_entries(older, math.abs(bucket[LIMIT]), bucket[WINDOW_US] / SLOTS_PER_WINDOW)
     end
-    call('PSETEX', bucket.key, lifeMs, pack(HEADER, bucket.total, newestUs, bucket.newestPoints) .. older)
+    call('PSETEX', bucket[KEY], lifeMs, pack(HEADER, bucket[TOTAL], newestUs, bucket[NEWEST_POINTS]) .. older)
   else
-    call('SETRANGE', bucket.key, '0', pack(HEADER, bucket.total + bucket.expired, bucket.newestUs, bucket.newestPoints))
+    call('SETRANGE', bucket[KEY], '0', pack(HEADER, bucket[TOTAL] + bucket[EXPIRED], bucket[NEWEST_US], bucket[NEWEST_POINTS]))
   end
 end
 local count = isSpending and lastCount

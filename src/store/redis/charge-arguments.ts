@@ -50,7 +50,7 @@ const NO_STATEMENT = ',0 0 0';
 
 /** The arguments of one call of lua/charge.lua: the number of keys, the keys, then the texts. */
 export function chargeArguments(charges: readonly Charge[], options: ChargeOptions): (string | number)[] {
-  const { nowUs = STORE_CLOCK, lifeMs = USUAL_LIFE, leases = NOBODY, aliveKey = leases.aliveKey } = options;
+  const { nowUs = STORE_CLOCK, leases = NOBODY, aliveKey = leases.aliveKey } = options;
   const { unixMs = nowUs === STORE_CLOCK ? Date.now() : nowUs / 1000 } = options;
   const packed = charges.map((charge) => packedOf(charge, unixMs));
   const arePeriods = packed.some(({ periods }) => periods.length > 0);
@@ -66,10 +66,18 @@ export function chargeArguments(charges: readonly Charge[], options: ChargeOptio
   const slots = asked + leases.stated.length;
   if (slots > 0) args.push(aliveKey);
   args[0] = args.length - 1;
-  args.push(`${nowUs} ${modeOf(options)} ${lifeMs} ${slots}${lastNumbers(arePeriods, mark)}`);
+  args.push(callText(options, slots, lastNumbers(arePeriods, mark)));
   if (slots > 0) args.push(statementsOf(leases, asked));
   addTexts(packed, arePeriods, args);
   return args;
+}
+
+/** The mode alone if all else is usual: Redis reads that faster. */
+function callText(options: ChargeOptions, slots: number, last: string): string | number {
+  const { nowUs = STORE_CLOCK, lifeMs = USUAL_LIFE } = options;
+  const mode = modeOf(options);
+  if (nowUs === STORE_CLOCK && lifeMs === USUAL_LIFE && slots === 0 && last === '') return mode;
+  return `${nowUs} ${mode} ${lifeMs} ${slots}${last}`;
 }
 
 function lastNumbers(arePeriods: boolean, mark: Mark | undefined): string {
