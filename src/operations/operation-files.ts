@@ -18,7 +18,6 @@ import type { Settings } from '../config/settings/settings.ts';
 import type { Access } from '../domain/operation.ts';
 import { type Documents, type FileDigest, isUnchanged, openDocuments } from './documents/documents.ts';
 import { BOTH, FREE } from './documents/extension.ts';
-import { readOperations } from './documents/read-operations.ts';
 import { mostProblem, NOT_CHARGED, settlementOf, sourceProblem } from './given-settlement.ts';
 import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 
@@ -103,6 +102,8 @@ export class OperationFiles {
   ): Promise<readonly ListedOperation[]> {
     const operations: ListedOperation[] = [];
     for (const one of documents) {
+      // Where there is no document, the compiler of schemas is not loaded.
+      const { readOperations } = await import('./documents/read-operations.ts');
       const read = await readOperations(one, this.#settings, this.#ignoresCase);
       operations.push(...read.operations);
       problems.push(...read.problems);

@@ -1,25 +1,13 @@
-import { raisedLimit } from '../../admin/facts/raised-limits.ts';
-import { costliestByRow } from '../../config/checks/costs.ts';
 import { findWarnings } from '../../config/checks/warnings.ts';
 import type { Problem } from '../../config/problem.ts';
-import { identitySections } from '../../config/settings/credentials.ts';
-import type { Settings } from '../../config/settings/settings.ts';
 import type { Limits } from '../../domain/limits/limits.ts';
-import { furtherRows, isRecorded } from '../../domain/limits/rows.ts';
+import { furtherRows } from '../../domain/limits/rows.ts';
 import { counted } from '../../domain/shown.ts';
-import { readFacts } from '../../facts/fact-record.ts';
-import { LIVE_LIMITS, LiveLimits } from '../../facts/live-limits.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { type Configuration, chargedOperations, readConfiguration } from '../../process/configuration.ts';
-import { CommandError } from '../../process/failure.ts';
-import { openShared } from '../../store/open-store.ts';
 import { reviewCosts } from '../costs/review.ts';
 import { print, printError, shownPlace } from '../print.ts';
 import { warningLine } from '../terminal/error-lines.ts';
-import { tryJournal } from './try-journal.ts';
-import { tryProviders } from './try-providers.ts';
-import { tryStore } from './try-store.ts';
-import { tryUpstreams } from './try-upstreams.ts';
 
 /**
  * `weir check`: reads everything that `start` would read, and throws all problems together. With `connect` it also tries
@@ -42,61 +30,14 @@ export async function check({ config, connect }: { config: string; connect?: boo
       furtherText(limits) +
       `${callersOf(configuration)}${warnings.length === 0 ? '' : `; warnings: ${warnings.length}`}.`,
   ]);
-  if (!connect) return;
-  await warnOfLiveLimits(configuration);
-  await tryConnections(settings, longestInRedis(configuration));
-}
-
-/** Warns of live limits at the gateways that are below a cost of these files. A store that does not answer is reported later. */
-async function warnOfLiveLimits({ settings, operations, limits }: Configuration): Promise<void> {
-  const live = await readFacts(openShared(settings.store), LIVE_LIMITS).catch(() => undefined);
-  const known = new LiveLimits();
-  const nowMs = live?.clock.nowMs() ?? 0;
-  for (const fact of live?.facts ?? []) known.add(fact, nowMs);
-  const costliest = costliestByRow(chargedOperations(operations, settings), limits.rows);
-  for (const one of known.inForce(nowMs)) {
-    const raised = raisedLimit(one, { costliest: (row) => costliest.get(row) });
-    if (raised === undefined) continue;
-    const { bucket, inForce, about } = raised;
-    const message = `${about}: ${inForce} will be in force`;
-    printError(warningLine({ source: 'weir limit list', path: bucket, message }));
-  }
-}
-
-/** The longest window whose counts only Redis has, in seconds: a journal puts back what it records. */
-function longestInRedis({ settings: { journal }, limits: { rows } }: Configuration): number {
-  const forgotten = journal.url === undefined ? rows : rows.filter((row) => !isRecorded(row));
-  return Math.max(0, ...forgotten.map(({ windowSeconds }) => windowSeconds));
+  // The clients of the store and of the identity providers are loaded only for this.
+  if (connect) await (await import('./connections.ts')).tryConnections(configuration);
 }
 
 /** How many further limits and plans there are, where there are any. */
 function furtherText({ rows, plans }: Limits): string {
   const further = furtherRows(rows).length;
   return further + plans.size === 0 ? '' : `further limits: ${further}, plans: ${plans.size}, `;
-}
-
-const COLOURS = { ok: 'green', warning: 'yellow', failed: 'red' } as const;
-
-/** Prints a line for each connection. */
-async function tryConnections(
-  { listen, store, journal, upstream, identity, credentials }: Settings,
-  longestSeconds: number,
-): Promise<void> {
-  const providers = identitySections({ identity, credentials });
-  const trials = [
-    tryStore(store, longestSeconds, journal.url !== undefined),
-    ...(journal.url === undefined ? [] : [tryJournal(journal.url, store.keyPrefix)]),
-    ...(listen.port === 'off' ? [] : tryUpstreams(upstream)),
-    ...providers.flatMap((one) => tryProviders(one, upstream.url)),
-  ];
-  let failed = 0;
-  for (const trial of trials) {
-    const { name, outcome, text } = await trial;
-    if (outcome === 'failed') failed++;
-    const label = outcome === 'ok' ? [] : [{ style: COLOURS[outcome], text: outcome }, ': '];
-    print([`${name}: `, ...label, text]);
-  }
-  if (failed > 0) throw new CommandError(`${failed} of ${counted(trials.length, 'connection')} failed.`);
 }
 
 function callersOf({ settings, identities }: Configuration): string {

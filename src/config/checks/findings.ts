@@ -1,4 +1,4 @@
-import { BlockList, isIP } from 'node:net';
+import { BlockList } from 'node:net';
 import { maskUrl } from '../reader/mask.ts';
 import type { Finding } from '../reader/schema-check.ts';
 import { isMapping } from '../reader/schema-node.ts';
@@ -39,10 +39,9 @@ const RANGE = new RegExp(RANGE_FORM);
 
 function isRange(range: string): boolean {
   const [address = '', bits] = range.split('/');
-  const version = isIP(address);
   try {
-    if (version !== 0) new BlockList().addSubnet(address, Number(bits ?? 0), version === 6 ? 'ipv6' : 'ipv4');
-    return version !== 0;
+    new BlockList().addSubnet(address, Number(bits ?? 0), address.includes(':') ? 'ipv6' : 'ipv4');
+    return true;
   } catch {
     return false;
   }

@@ -1,6 +1,6 @@
 /** The limits that Envoy's rate limit service applies: a descriptor is a list of keys with values, and rules are nested in the same order. */
 
-import { type Calendar, calendarOf, PERIOD_SECONDS } from './calendar.ts';
+import { type Calendar, calendarOf, PERIOD_SECONDS, type PeriodRule } from './calendar.ts';
 
 /**
  * A unit of time. A month has 30 days, as in envoyproxy/ratelimit. The store counts windows of up to 31 days, so a limit with a year counts
@@ -18,11 +18,11 @@ export const UNIT_SECONDS = {
 
 export type UnitName = keyof typeof UNIT_SECONDS;
 
-const YEAR = calendarOf({ unit: 'year', timeZone: 'UTC', startsOn: 1 });
+const YEAR: PeriodRule = { unit: 'year', timeZone: 'UTC', startsOn: 1 };
 
 /** The periods in which a unit is counted; undefined if it is the length of a window. */
 export function calendarOfUnit(unit: UnitName): Calendar | undefined {
-  return unit === 'year' ? YEAR : undefined;
+  return unit === 'year' ? calendarOf(YEAR) : undefined;
 }
 
 /** The largest limit. The store counts up to one more, so that a request can be above every limit. */
