@@ -23,8 +23,13 @@ export async function bundle({
     input: [STACK_TRACES, ...filesOf(source, entries)],
     platform: 'node',
     external: [...external],
-    resolve: { alias: Object.fromEntries(uncalled.map((name) => [name, false])) },
-    plugins: [originalPlaces(source), unmappedPackages(), withoutClient(), inLatin1()],
+    plugins: [
+      withoutPackages(uncalled),
+      originalPlaces(source),
+      unmappedPackages(),
+      withoutClient(),
+      inLatin1(),
+    ],
     onLog: failOnWarning,
   });
   const { output: files } = await build.write({
@@ -53,6 +58,19 @@ function writeEntry(output: string, entry: string): void {
   const isProgram = entry === 'main';
   // npm makes a program executable when it links it, and not again when it has been built anew.
   writeFileSync(file, isProgram ? program : module, { mode: isProgram ? 0o755 : 0o644 });
+}
+
+/** Leaves packages out. One that is called when it is loaded returns a function that nothing should call. */
+function withoutPackages(names: readonly string[]): Plugin {
+  const id = '\0left-out';
+  return {
+    name: 'without-packages',
+    resolveId: (source) => (names.includes(source) ? id : undefined),
+    load: (asked) =>
+      asked === id
+        ? "module.exports = () => () => { throw new Error('This package is not part of the program.'); };"
+        : undefined,
+  };
 }
 
 /**
