@@ -122,7 +122,8 @@ class FeedReading {
   }
 
   snapshot({ window, range }: FleetView): FleetSnapshot {
-    const [top, recent] = [this.#reading.top(window), this.#reading.top('10s')];
+    const top = this.#reading.top(window);
+    const recent = window === '10s' ? top : this.#reading.top('10s');
     return fleetSnapshot(this.#reading, { top, recent, range, losses: this.#losses });
   }
 

@@ -85,15 +85,25 @@ interface SchemaShape {
   readonly items?: SchemaShape | readonly SchemaShape[];
 }
 
-/** A value that matches a schema, without the members that the schema does not name. They are kept within a union or a tuple. */
+/**
+ * A value that matches a schema, without the members that the schema does not name. They are kept within a union or a tuple. While a
+ * console is open, a replica reads thousands of lists a second: lists of plain values are not copied.
+ */
 function named({ properties, items }: SchemaShape, value: unknown): unknown {
   if (Array.isArray(value)) {
-    return items === undefined || isTuple(items) ? value : value.map((one) => named(items, one));
+    if (items === undefined || isTuple(items) || isPlain(items)) return value;
+    return value.map((one) => named(items, one));
   }
   if (properties === undefined || typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).filter(([name]) => Object.hasOwn(properties, name));
-  return Object.fromEntries(members.map(([name, one]) => [name, named(properties[name] ?? {}, one)]));
+  const members: Record<string, unknown> = {};
+  for (const [name, one] of Object.entries(value)) {
+    const schema = Object.hasOwn(properties, name) ? properties[name] : undefined;
+    if (schema !== undefined) members[name] = named(schema, one);
+  }
+  return members;
 }
+
+const isPlain = ({ properties, items }: SchemaShape) => properties === undefined && items === undefined;
 
 const isTuple = (items: SchemaShape | readonly SchemaShape[]): items is readonly SchemaShape[] =>
   Array.isArray(items);

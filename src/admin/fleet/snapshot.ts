@@ -182,13 +182,14 @@ function secondOf(pulse: Pulse, wanted: number, newest: number | undefined): Sec
 
 /** What requests came to lately, over each replica's own last seconds, regardless of their clocks. Shares are from 0 to 1. */
 function ratesOf(pulses: readonly Pulse[]) {
-  const last = (count: number) => pulses.flatMap(({ seconds }) => seconds.slice(-count));
-  const [requests = 0, , refused = 0, degraded = 0, failed = 0] = sumOfSeconds(last(SHARE_SECONDS)).counts;
-  const { durations } = sumOfSeconds(last(SHARE_SECONDS));
+  const last = pulses.flatMap(({ seconds }) => seconds.slice(-SHARE_SECONDS));
+  const { counts, durations } = sumOfSeconds(last);
+  const [requests = 0, , refused = 0, degraded = 0, failed = 0] = counts;
+  const recent = pulses.map(({ seconds }) => seconds.slice(-RATE_SECONDS));
   const perSecond = (index: number) =>
-    pulses.reduce((rate, { seconds }) => {
-      const recent = seconds.slice(-RATE_SECONDS);
-      return rate + (sumOfSeconds(recent).counts[index] ?? 0) / Math.max(1, recent.length);
+    recent.reduce((rate, some) => {
+      const sum = some.reduce((total, one) => total + (one.counts[index] ?? 0), 0);
+      return rate + sum / Math.max(1, some.length);
     }, 0);
   return {
     requestsPerSecond: perSecond(0),

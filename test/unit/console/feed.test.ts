@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import { expect, it } from 'vitest';
-import { Fleet } from '../../../src/admin/fleet/fleet.ts';
+import { Fleet, type FleetReading } from '../../../src/admin/fleet/fleet.ts';
 import { sumOf } from '../../../src/admin/fleet/owner-sum.ts';
 import type { Pulse } from '../../../src/admin/fleet/pulse.ts';
 import { NO_LOSSES } from '../../../src/admin/fleet/snapshot.ts';
@@ -8,6 +8,7 @@ import { FleetFeed } from '../../../src/console/feed.ts';
 import { Blocks } from '../../../src/facts/blocks.ts';
 import { UsageBatch } from '../../../src/observe/usage/batch.ts';
 import { Talkers } from '../../../src/observe/usage/talkers.ts';
+import type { Window } from '../../../src/observe/usage/windows.ts';
 
 const PULSE: Pulse = {
   format: 1,
@@ -41,6 +42,20 @@ const PULSE: Pulse = {
   seconds: [],
   refusals: [],
 };
+
+/** Notes for which times it ranks. */
+class NotedFleet extends Fleet {
+  readonly ranked: string[] = [];
+
+  override async read(): Promise<FleetReading> {
+    const reading = await super.read();
+    const top = (window: Window) => {
+      this.ranked.push(window);
+      return reading.top(window);
+    };
+    return { ...reading, top };
+  }
+}
 
 /** A stream that a reader never takes from, unless `reads`. */
 function output(reads: boolean): { readonly stream: Writable; readonly events: string[] } {
@@ -81,4 +96,24 @@ it('a reader that takes nothing gets one event, not a growing queue, and delays 
   feed.close();
   await Promise.all(ends);
   expect([stuck.stream.destroyed, attentive.stream.writableEnded]).toEqual([true, true]);
+});
+
+it('the last ten seconds are ranked once for all that a page shows of them', async () => {
+  const nowMs = () => 1_000_000;
+  const fleet = new NotedFleet(
+    'here',
+    {
+      talkers: new Talkers(new UsageBatch()),
+      blocks: new Blocks({ nowMs }),
+      pulse: () => PULSE,
+      nowMs,
+      ignored: { add() {} },
+    },
+    undefined,
+  );
+  const feed = new FleetFeed(fleet, { sumOf: async () => sumOf([], 1) }, async () => NO_LOSSES);
+  await feed.snapshot({ window: '10s', range: '1m' });
+  expect(fleet.ranked).toEqual(['10s']);
+  await feed.snapshot({ window: '1m', range: '1m' });
+  expect(fleet.ranked).toEqual(['10s', '1m', '10s']);
 });
