@@ -35,6 +35,8 @@ export abstract class Exchange {
   readonly peer: Peer;
   /** The whole body, once it has been read; otherwise it is streamed. */
   body: Buffer | undefined;
+  /** The same in pieces, if it was read for the upstream alone. */
+  pieces: readonly Buffer[] | undefined = undefined;
   /** Status of the response; 0 until it begins. */
   status = 0;
   /** Relays the response of the upstream; undefined for one of the gateway's own. */

@@ -1,6 +1,6 @@
 import { totalmem } from 'node:os';
 import { Refusal } from '../../domain/problems.ts';
-import { awaitBeginning, bodyTooLong, readWhole } from '../../http/message/whole-body.ts';
+import { awaitBeginning, bodyTooLong, readPieces } from '../../http/message/whole-body.ts';
 import type { PortRequest } from '../entrance.ts';
 
 /** All of these bodies may take an eighth of the memory, and the bodies of one payer an eighth of that. */
@@ -64,9 +64,9 @@ export class AwaitedBodies {
 }
 
 async function readInto(exchange: PortRequest['source'], length: number): Promise<Refusal | undefined> {
-  const body = await readWhole(exchange.readBody(length), bodyTooLong(length).refusal, length);
-  if (body instanceof Refusal) return body;
-  exchange.body = body;
+  const pieces = await readPieces(exchange.readBody(length), bodyTooLong(length).refusal, length);
+  if (pieces instanceof Refusal) return pieces;
+  exchange.pieces = pieces;
   return undefined;
 }
 

@@ -83,7 +83,7 @@ function send(upstream: Upstream, request: PortRequest, dependencies: PortDepend
 /** The body to send: what was already read of it, or else the client's as it arrives. */
 function bodyOf(exchange: Exchange, maxBodyBytes: number): UpstreamRequest['body'] {
   if (!exchange.hasBody) return null;
-  return exchange.body ?? exchange.readBody(maxBodyBytes);
+  return exchange.body ?? exchange.pieces ?? exchange.readBody(maxBodyBytes);
 }
 
 function lengthOf(exchange: Exchange): number | undefined {

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import { ABORTED, CLOSED, MALFORMED, UpstreamError } from '../message/errors.ts';
 import { GrammarError } from '../message/grammar.ts';
 import type { Connector, ReadTarget } from './connector.ts';
@@ -75,15 +76,16 @@ export class Connection implements PooledConnection, ReadTarget, Transfer, Uploa
     const { body, bodyLength } = request;
     const socket = this.#socket;
     if (body === null) socket.write(head, 'latin1');
-    else if (Buffer.isBuffer(body)) {
-      socket.cork();
-      socket.write(head, 'latin1');
-      socket.write(body);
-      socket.uncork();
-    } else {
+    else if (body instanceof Readable) {
       carried.upload = new Upload(socket, head, body, bodyLength, this);
       // Reading the body makes the client send it: not before somebody is there to take it.
       if (this.isConnected) carried.upload.start();
+    } else {
+      socket.cork();
+      socket.write(head, 'latin1');
+      if (Buffer.isBuffer(body)) socket.write(body);
+      else for (const piece of body) socket.write(piece);
+      socket.uncork();
     }
   }
 

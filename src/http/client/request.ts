@@ -21,7 +21,8 @@ export interface UpstreamRequest {
   readonly host?: string | undefined;
   /** Without Host and without those that frame the message. */
   readonly lines: FieldLines;
-  readonly body: Buffer | Readable | null;
+  /** Whole, whole in pieces, or as it arrives. */
+  readonly body: Buffer | readonly Buffer[] | Readable | null;
   /** Length of a body that is a stream; undefined sends it chunked. */
   readonly bodyLength?: number | undefined;
   /** Never sent on a connection that has carried another request. */
@@ -109,8 +110,14 @@ export function writeRequestHead(request: UpstreamRequest, upstreamHost: string)
 function framingField({ method, body, bodyLength, upgrade }: UpstreamRequest): string {
   if (upgrade !== undefined) return `Connection: Upgrade\r\nUpgrade: ${upgrade.protocol}\r\n`;
   if (body === null) return METHODS_WITH_BODY.has(method) ? 'Content-Length: 0\r\n' : '';
-  const length = Buffer.isBuffer(body) ? body.length : bodyLength;
+  const length = lengthOf(body) ?? bodyLength;
   return length === undefined ? 'Transfer-Encoding: chunked\r\n' : `Content-Length: ${length}\r\n`;
+}
+
+/** Of a body that is whole. */
+function lengthOf(body: UpstreamRequest['body']): number | undefined {
+  if (Buffer.isBuffer(body)) return body.length;
+  return Array.isArray(body) ? body.reduce((sum, piece) => sum + piece.length, 0) : undefined;
 }
 
 function unsendable(part: string): UpstreamError {

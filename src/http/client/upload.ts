@@ -17,8 +17,8 @@ export class Upload {
   readonly #isChunked: boolean;
   /** Bytes of the stated length that have yet to come. */
   #left: number;
-  /** The beginning of the body, until the system has taken it. */
-  #first: Buffer | undefined;
+  /** The beginning of the body, until it is written with the head. */
+  #beginning: Buffer[] | undefined;
   #isDone = false;
   #isBlocked = false;
   #isStopped = false;
@@ -75,32 +75,30 @@ export class Upload {
 
   /** Stops before anything was sent; the source is as it was. */
   giveBack(): void {
-    this.#isStopped = true;
+    this.stop();
     this.#body.off('error', this.#onError);
-    if (this.#first !== undefined) this.#body.unshift(this.#first);
+    for (const piece of this.#beginning?.toReversed() ?? []) this.#body.unshift(piece);
   }
 
   readonly #begin = (): void => {
     if (this.#isStopped) return;
-    const socket = this.#socket;
-    const body = this.#body;
-    socket.cork();
-    socket.write(this.#head, 'latin1');
-    this.#first = body.read() ?? undefined;
-    if (this.#first !== undefined) this.#onData(this.#first);
-    socket.uncork();
-    this.#first = undefined;
-    if (this.#isStopped) return;
-    if (body.readableEnded) this.#onEnd();
-    else {
-      body.on('data', this.#onData).on('end', this.#onEnd);
-      // An earlier upload of this body may have paused it.
-      if (!this.#isBlocked) body.resume();
-    }
+    this.#socket.cork();
+    this.#socket.write(this.#head, 'latin1');
+    this.#beginning = [];
+    // What has arrived flows in the next tick, in its pieces: `read` would copy all into one. An earlier upload may have paused the body.
+    this.#body.on('data', this.#onData).on('end', this.#onEnd).resume();
+    process.nextTick(this.#sendBeginning);
+  };
+
+  readonly #sendBeginning = (): void => {
+    this.#socket.uncork();
+    this.#beginning = undefined;
+    if (this.#body.readableEnded && !this.#isDone && !this.#isStopped) this.#onEnd();
   };
 
   readonly #onData = (chunk: Buffer): void => {
     const socket = this.#socket;
+    this.#beginning?.push(chunk);
     this.#left -= chunk.length;
     if (this.#left < 0) {
       this.#owner.onUploadError(new UpstreamError(UNSENDABLE, 'a body longer than its stated length'));

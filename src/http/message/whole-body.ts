@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import { Refusal } from '../../domain/problems.ts';
 
 /** Ends a body that cannot be read to its end, with the answer for its client. */
@@ -48,9 +49,35 @@ export async function readWhole(
   length?: number,
 ): Promise<Buffer | Refusal> {
   const collected = new CollectedBytes(length);
+  return (await readInto(collected, body, tooLong)) ?? collected.bytes;
+}
+
+/**
+ * Reads a body of known length to its end, and returns the pieces of it. Copying 64 KiB would take as long as sending them.
+ *
+ * @param body such as `Exchange.readBody` returns
+ * @param tooLong the refusal of a body that is longer than allowed
+ */
+export async function readPieces(
+  body: Readable,
+  tooLong: Refusal,
+  length: number,
+): Promise<readonly Buffer[] | Refusal> {
+  const pieces = new Pieces(length);
+  return (await readInto(pieces, body, tooLong)) ?? pieces.list;
+}
+
+/** @returns why the rest will not arrive; undefined if all is there */
+async function readInto(
+  target: CollectedBytes | Pieces,
+  body: Readable,
+  tooLong: Refusal,
+): Promise<Refusal | undefined> {
   try {
-    for await (const chunk of body) collected.add(chunk as Buffer);
-    return collected.bytes;
+    // An iterator would join what has arrived.
+    body.on('data', (chunk: Buffer) => target.add(chunk));
+    await finished(body, { writable: false });
+    return undefined;
   } catch (error) {
     const refusal = brokenBy(error);
     return refusal.code === 'PayloadTooLarge' ? tooLong : refusal;
@@ -71,14 +98,15 @@ export async function awaitBeginning(body: Readable, length: number): Promise<Re
 /** Waits until so many bytes are in the stream, or it closes. */
 function arrival(body: Readable, length: number): Promise<void> {
   return new Promise((resolve) => {
-    const beginning = new CollectedBytes(length);
+    const beginning = new Pieces(length);
     const onReadable = () => {
       if (beginning.length + body.readableLength < length) {
         const piece = body.read() as Buffer | null;
         if (piece !== null) beginning.add(piece);
         return;
       }
-      body.off('readable', onReadable).off('close', resolve).unshift(beginning.bytes);
+      body.off('readable', onReadable).off('close', resolve);
+      for (const piece of beginning.list.toReversed()) body.unshift(piece);
       resolve();
     };
     // Why it broke is read when it has closed.
@@ -91,6 +119,35 @@ function arrival(body: Readable, length: number): Promise<void> {
 
 function brokenBy(error: unknown): Refusal {
   return error instanceof BodyError ? error.refusal : BROKE_OFF;
+}
+
+/** More than these are joined. */
+const KEPT_PIECES = 4;
+
+/** Chunks as they arrived. Those behind the first few are joined. */
+class Pieces {
+  readonly #first: Buffer[] = [];
+  readonly #length: number;
+  #joined: CollectedBytes | undefined;
+  length = 0;
+
+  /** @param length of all */
+  constructor(length: number) {
+    this.#length = length;
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#first.length < KEPT_PIECES) this.#first.push(chunk);
+    else {
+      this.#joined ??= new CollectedBytes(this.#length - this.length);
+      this.#joined.add(chunk);
+    }
+    this.length += chunk.length;
+  }
+
+  get list(): readonly Buffer[] {
+    return this.#joined === undefined ? this.#first : [...this.#first, this.#joined.bytes];
+  }
 }
 
 const FIRST_BYTES = 1_024;
@@ -113,10 +170,6 @@ class CollectedBytes {
       chunk.copy(this.#buffer, this.#length);
     }
     this.#length = needed;
-  }
-
-  get length(): number {
-    return this.#length;
   }
 
   get bytes(): Buffer {

@@ -16,6 +16,7 @@ function upload(length: number | undefined, fields: Readonly<Record<string, stri
     field: (name: string) => all[name],
     readBody: () => body,
     body: undefined as Buffer | undefined,
+    pieces: undefined as readonly Buffer[] | undefined,
     onClosed: undefined as (() => void) | undefined,
   };
   return { request: { source } as unknown as Request, source, body };
@@ -54,14 +55,16 @@ it('above the bounds, a longer body is streamed at once', () => {
   expect(bodies.bytes).toBe(65_536);
 });
 
-it('a body that is over gives its room back, and is in one piece', async () => {
+it('a body that is over gives its room back, and is in few pieces', async () => {
   const bodies = new AwaitedBodies(65_536, 64_000);
   const { request, source, body } = upload(1_000);
   const reading = bodies.read(request, 'one');
   for (let count = 0; count < 1_000; count++) body.write('x');
   body.end();
   expect(await reading).toBeUndefined();
-  expect(source.body).toEqual(Buffer.alloc(1_000, 'x'));
+  const { pieces = [] } = source;
+  expect(Buffer.concat(pieces)).toEqual(Buffer.alloc(1_000, 'x'));
+  expect(pieces.length).toBeLessThan(10);
   expect(bodies.read(upload(1_000).request, 'one')).toBeUndefined();
   source.onClosed?.();
   expect(bodies.bytes).toBe(0);
@@ -81,12 +84,12 @@ it('of a longer body, the first 64 KiB are awaited, and its stream has every byt
   }
   body.write(bytes.subarray(sent, sent + 1));
   expect(await reading).toBeUndefined();
-  expect([source.body, bodies.bytes]).toEqual([undefined, 0]);
+  expect([source.body, source.pieces, bodies.bytes]).toEqual([undefined, undefined, 0]);
   body.end(bytes.subarray(sent + 1));
   expect(Buffer.concat(await piecesOf(body)).equals(bytes)).toBe(true);
 });
 
-it('a beginning that arrives octet by octet is kept in one piece', async () => {
+it('a beginning that arrives octet by octet is kept in few pieces', async () => {
   const bodies = new AwaitedBodies(65_536, 2 ** 30);
   const { request, body } = upload(70_000);
   const reading = bodies.read(request, 'one');
@@ -97,6 +100,17 @@ it('a beginning that arrives octet by octet is kept in one piece', async () => {
   expect(await reading).toBeUndefined();
   body.end();
   expect((await piecesOf(body)).length).toBeLessThan(10);
+});
+
+it('large pieces are not copied', async () => {
+  const bodies = new AwaitedBodies(65_536, 2 ** 30);
+  const { request, source, body } = upload(65_536);
+  const reading = bodies.read(request, 'one');
+  const sent = [Buffer.alloc(65_000, 'a'), Buffer.alloc(536, 'b')];
+  for (const piece of sent) body.write(piece);
+  body.end();
+  expect(await reading).toBeUndefined();
+  expect(source.pieces?.map((piece, index) => piece.buffer === sent[index]?.buffer)).toEqual([true, true]);
 });
 
 it('a beginning that breaks gives its room back, and says why', async () => {
