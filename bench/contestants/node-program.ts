@@ -4,7 +4,10 @@ import { startProgram } from '../lab/program.ts';
 import { type Contestant, type Running, runningOf, type Scene } from './contestant.ts';
 
 /** What other gateways on Node get, because Weir sets the same for itself (decision 11). */
-export const LIKE_WEIR = ['--min-semi-space-size=16', '--no-allocation-site-pretenuring'];
+export const LIKE_WEIR = [
+  ...['--min-semi-space-size=16', '--no-allocation-site-pretenuring'],
+  ...(Number.parseInt(process.versions.node, 10) >= 24 ? ['--no-memory-reducer-favors-memory'] : []),
+];
 
 /**
  * Starts a gateway that runs on this Node. `argsOf` gives its file and arguments, after options of Node's own; `onOutput` takes what it
