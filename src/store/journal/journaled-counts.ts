@@ -31,8 +31,10 @@ export interface JournaledCounts {
   /**
    * Takes what the store has lost, or all of it where that is in doubt, runs `work`, and lets the store count there again. Returns false if
    * nothing was lost. Rejects if the store cannot be reached, or has lost something again.
+   *
+   * @param onAnswered called whenever the store has answered some of its calls
    */
-  recover(recovery: string, isInDoubt: boolean, work: Work): Promise<boolean>;
+  recover(recovery: string, isInDoubt: boolean, work: Work, onAnswered: () => void): Promise<boolean>;
   /** Takes what the store has lost, so that no recovery that has begun can end there. Returns the groups of keys that were taken. */
   overtake(recovery: string): Promise<readonly number[]>;
   /** Has charges of these groups count by what the store has, until `insist` is called. */

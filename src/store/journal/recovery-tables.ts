@@ -71,8 +71,12 @@ export class RecoveryTables {
     return rows[0]?.recovery ?? NEVER_ASKED;
   }
 
-  /** Runs `work` while no other replica of this fleet does. The others wait for their turn. */
-  async alone(work: (client: pg.PoolClient) => Promise<void>): Promise<void> {
+  /**
+   * Runs `work` while no other replica of this fleet does. The others wait for their turn.
+   *
+   * @param work is to call `speak` after each step that asks PostgreSQL nothing, however long all of them take
+   */
+  async alone(work: (client: pg.PoolClient, speak: () => void) => Promise<void>): Promise<void> {
     await this.#migrate();
     const client = await this.#pool.connect();
     let failure: Error | undefined;
@@ -81,7 +85,7 @@ export class RecoveryTables {
       await client.query(`set local statement_timeout = ${READ_TIMEOUT_MS}`);
       const lock = 'select pg_advisory_xact_lock($1, hashtext($2))';
       await ask(client, { text: lock, values: [LOCKS.recover, this.#fleet] });
-      await work(client);
+      await work(client, this.#speakerOf(client));
       await client.query('commit');
     } catch (error) {
       failure = error as Error;
@@ -90,6 +94,18 @@ export class RecoveryTables {
       // A connection whose transaction failed is closed, which rolls it back.
       client.release(failure);
     }
+  }
+
+  /** Asks for nothing, now and then, so that PostgreSQL does not end a transaction whose replica works elsewhere. */
+  #speakerOf(client: pg.PoolClient): () => void {
+    let spokeMs = performance.now();
+    return () => {
+      const nowMs = performance.now();
+      if (nowMs - spokeMs < this.#silentMs / 4) return;
+      spokeMs = nowMs;
+      // What fails here fails in the next query as well.
+      ask(client, { text: 'select 1' }).catch(() => undefined);
+    };
   }
 
   /**

@@ -129,7 +129,7 @@ export class Recovery {
     this.#setLost(!isComplete);
     if (isComplete && !this.#standing.isInDoubt) return;
     const startMs = performance.now();
-    await this.#tables.alone(async (client) => {
+    await this.#tables.alone(async (client, speak) => {
       const { isInDoubt } = this.#standing;
       let found: Recovered | undefined;
       const work: Work = async (store, server) => {
@@ -140,7 +140,7 @@ export class Recovery {
         await puttingBack.all(client);
         found = puttingBack.found;
       };
-      await this.#counts.recover(randomUUID(), isInDoubt, work).catch((error) => {
+      await this.#counts.recover(randomUUID(), isInDoubt, work, speak).catch((error) => {
         if (isInDoubt) this.#standing.leftOut();
         throw error;
       });

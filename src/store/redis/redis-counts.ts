@@ -50,19 +50,20 @@ export class RedisCounts implements JournaledCounts {
     });
   }
 
-  recover(recovery: string, isInDoubt: boolean, work: Work): Promise<boolean> {
+  recover(recovery: string, isInDoubt: boolean, work: Work, onAnswered: () => void): Promise<boolean> {
     return this.#withLink(async (link) => {
       const { groups: all } = this.#marks;
-      const { marked, server } = await this.#mark(link, isInDoubt ? 'take' : 'begin', recovery, all);
+      const action = isInDoubt ? 'take' : 'begin';
+      const { marked, server } = await this.#mark(link, action, recovery, all, onAnswered);
       if (marked.length === 0) return false;
       const taken = new Set(marked);
       const store: Recovering = {
-        putBack: (counts) => this.#putBack(link, taken, recovery, counts),
+        putBack: (counts) => this.#putBack(link, taken, recovery, counts, onAnswered),
         wanted: () => this.#marks.wanted.take(link.client),
         admit: (keys) => this.#admit(link.client, taken, recovery, keys),
       };
       await work(store, all.length === 1 ? server : '');
-      const ended = await this.#mark(link, 'end', recovery, marked);
+      const ended = await this.#mark(link, 'end', recovery, marked, onAnswered);
       if (ended.marked.length < marked.length)
         throw new Error('Redis lost its data again during the recovery');
       return true;
@@ -110,6 +111,7 @@ export class RedisCounts implements JournaledCounts {
     action: 'read' | 'begin' | 'take' | 'end',
     recovery: string,
     groups: readonly number[],
+    onAnswered: () => void = () => {},
   ): Promise<{ readonly marked: readonly number[]; readonly server: string }> {
     const marked: number[] = [];
     const failures: unknown[] = [];
@@ -118,6 +120,7 @@ export class RedisCounts implements JournaledCounts {
     for (const some of partsOf(groups, CALLS_AT_ONCE)) {
       const call = (group: number) => link.client.mark(this.#marks.keyOf(group), action, recovery);
       const replies = await Promise.allSettled(inOneWrite(link, some, call));
+      onAnswered();
       const answers = replies.map((reply) => (reply.status === 'fulfilled' ? reply.value : 0));
       failures.push(...replies.flatMap((reply) => (reply.status === 'rejected' ? [reply.reason] : [])));
       marked.push(...some.filter((_, index) => answers[index] !== 0));
@@ -134,6 +137,7 @@ export class RedisCounts implements JournaledCounts {
     groups: ReadonlySet<number>,
     recovery: string,
     counts: PresentCounts,
+    onAnswered: () => void,
   ): Promise<Recovered> {
     const calls: (string | number)[][] = [];
     for (const { keys, texts } of this.#groupsOf(counts, groups)) {
@@ -157,6 +161,7 @@ export class RedisCounts implements JournaledCounts {
         sum.buckets += buckets;
         sum.points += points;
       }
+      onAnswered();
     }
     return sum;
   }

@@ -313,6 +313,21 @@ describe.skipIf(postgresUrl === undefined)('a recovery', () => {
     expect(await journal.recovery.attend('another', 0)).toMatchObject({ asked: 1, reading: 1 });
   });
 
+  test('that works at the store for a long time keeps its turn, if it speaks meanwhile', async () => {
+    const { url } = await database();
+    const silentMs = 300;
+    const journal = new PostgresJournal(url, 'weir', silentMs);
+    open.push(journal);
+    const longWork = async (speak: () => void) => {
+      for (let count = 0; count < 12; count++) {
+        await setTimeout(silentMs / 3);
+        speak();
+      }
+    };
+    await journal.recovery.alone((_, speak) => longWork(speak));
+    await expect(journal.recovery.alone(() => longWork(() => {}))).rejects.toThrow();
+  });
+
   test('may be silent for three seconds, after which PostgreSQL ends it, also while it sends an answer', async () => {
     const { openJournal } = await database();
     const shown: unknown[] = [];
