@@ -41,7 +41,7 @@ export const STUDIES: readonly Study[] = [
       : [`gateway-node${NODE}`, `Gateways and limiters, Node ${NODE}`],
     rounds: [5, 1],
     seconds: [6, 2],
-    minutes: 24,
+    minutes: 27,
     nodes: [24, 20],
     wholeArgs: '--rounds 6 --seconds 1',
     run: async (bench) => (await import('./gateways/gateways.ts')).compareGateways(bench),

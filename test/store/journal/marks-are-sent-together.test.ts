@@ -33,6 +33,17 @@ test('the marks of a Cluster are sent together, and not all of them are read whe
     const after = await workOf(clients);
     return { result, scripts: after.scripts - before.scripts, reads: after.reads - before.reads };
   };
+  // On a busy machine, one of the servers may not be connected at once: its marks are then not read.
+  const readWhole = () =>
+    expect
+      .poll(
+        async () => {
+          const { result, scripts } = await during(() => counts.isComplete());
+          return [result, scripts];
+        },
+        { timeout: 10_000 },
+      )
+      .toEqual([true, SLOTS]);
   let answered = 0;
   const onAnswered = () => {
     answered += 1;
@@ -43,8 +54,7 @@ test('the marks of a Cluster are sent together, and not all of them are read whe
   expect(recovering.reads).toBeLessThan(SLOTS / 10);
   // In both passes, so that PostgreSQL hears of a recovery whose Redis is far away.
   expect(answered).toBeGreaterThanOrEqual(100);
-  const whole = await during(() => counts.isComplete());
-  expect([whole.result, whole.scripts]).toEqual([true, SLOTS]);
+  await readWhole();
 
   await clients[2]?.flushall();
   expect(await counts.isComplete()).toBe(false);
@@ -55,6 +65,5 @@ test('the marks of a Cluster are sent together, and not all of them are read whe
   // The rest are read as well before they are right.
   const restoring = await during(() => counts.recover('rest', false, async () => {}, onAnswered));
   expect(restoring.result).toBe(true);
-  const restored = await during(() => counts.isComplete());
-  expect([restored.result, restored.scripts]).toEqual([true, SLOTS]);
+  await readWhole();
 });
