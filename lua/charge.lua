@@ -85,8 +85,8 @@ local LONGEST_AHEAD_US = 2 * 366 * 86400000000
 local RENEWALS_PER_KEY = 6
 local WRONG_VALUE = 'WRONGVALUE no release has written this value'
 
--- A bucket in this call is a list: a table with names takes Redis longer. Functions name the places that they use once more, because
--- each local of the script that they use takes as long as a small table.
+-- A bucket in this call is a list: a table with names takes Redis longer. Functions repeat the places that they use, because each
+-- local of the script that a function refers to costs as much as a small table.
 local KEY, LOG, IS_WHOLE = 1, 2, 3  -- its key, the part of its value that has been read, and whether that is the whole value
 local OLDEST, TOTAL = 4, 5          -- the place in the log of the oldest entry that counts, and the points that count now
 local EXPIRED = 6                   -- the points of the entries before it; the stored total has them until the value is written whole

@@ -1,12 +1,14 @@
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../../test/fixtures/free-port.ts';
+import { NODE } from '../lab/machine.ts';
 import { startProgram } from '../lab/program.ts';
 import { type Contestant, type Running, runningOf, type Scene } from './contestant.ts';
 
 /** What other gateways on Node get, because Weir sets the same for itself (decision 11). */
 export const LIKE_WEIR = [
-  ...['--min-semi-space-size=16', '--no-allocation-site-pretenuring'],
-  ...(Number.parseInt(process.versions.node, 10) >= 24 ? ['--no-memory-reducer-favors-memory'] : []),
+  '--min-semi-space-size=16',
+  '--no-allocation-site-pretenuring',
+  ...(Number(NODE) >= 24 ? ['--no-memory-reducer-favors-memory'] : []),
 ];
 
 /**

@@ -36,7 +36,7 @@ function measureKinds(bench: Bench, name: string, terms: Terms, kinds: typeof ME
           bench.strictLoad(running, { ...options, seconds, connections: MESSAGE_CONNECTIONS });
         return Math.round((await costOf(running, load)).gatewayUs);
       };
-      // Compilers look at how often something ran, and there are few large bodies in a second.
+      // V8 compiles what runs often, and few large bodies pass in a second.
       for (const side of sides) await measure(side, 3 * warmUpSeconds(bench));
       results[kind] = await bench.inTurn(sides, measure);
     }

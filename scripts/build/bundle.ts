@@ -60,7 +60,7 @@ function writeEntry(output: string, entry: string): void {
   writeFileSync(file, isProgram ? program : module, { mode: isProgram ? 0o755 : 0o644 });
 }
 
-/** Leaves packages out. One that is called when it is loaded returns a function that nothing should call. */
+/** Leaves packages out. Where an export is called while the program loads, it returns a function that throws. */
 function withoutPackages(names: readonly string[]): Plugin {
   const id = '\0left-out';
   return {

@@ -32,9 +32,12 @@ export const GATEWAY: Program = {
   external: [/^pino-pretty$/],
   uncalled: [
     // The clients of http-proxy, which only registers a route here.
-    ...['undici', 'ws'],
+    'undici',
+    'ws',
     // Fastify's, for routes with a schema and for tests.
-    ...['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'],
+    '@fastify/ajv-compiler',
+    '@fastify/fast-json-stringify-compiler',
+    'light-my-request',
   ],
   pages: ['console/browser/console', 'console/browser/report/report-page'],
   copies: [],

@@ -1,17 +1,18 @@
 /** Flags of V8 hold for a whole process, so only the programs that run one gateway set them, and not the gateway itself. */
 import { setFlagsFromString } from 'node:v8';
 
-/** Node 20 has no flag for it. */
-const CAN_KEEP_LIMIT = Number.parseInt(process.versions.node, 10) >= 24;
+/** Node 20 has no such flag. */
+const CAN_KEEP_LIMITS = Number.parseInt(process.versions.node, 10) >= 24;
 
 /**
  * Prevents V8 from allocating objects of requests in the old generation (docs/decisions/0011), and its young generation from growing
- * with the garbage of start-up: V8 would keep that memory. On Node 24, V8 also keeps the limit of its heap while the process is idle. Call it before start-up.
+ * with the garbage of start-up: V8 would keep that memory. On Node 24, it also keeps V8 from lowering the heap's limits in an idle process.
+ * Call it before start-up.
  */
 export function allocateYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
   setFlagsFromString('--semi-space-growth-factor=1');
-  if (CAN_KEEP_LIMIT) setFlagsFromString('--no-memory-reducer-favors-memory');
+  if (CAN_KEEP_LIMITS) setFlagsFromString('--no-memory-reducer-favors-memory');
 }
 
 /** Start-up has left no more garbage after this time. */

@@ -49,11 +49,11 @@ export async function readWhole(
   length?: number,
 ): Promise<Buffer | Refusal> {
   const collected = new CollectedBytes(length);
-  return (await readInto(collected, body, tooLong)) ?? collected.bytes;
+  return (await collect(collected, body, tooLong)) ?? collected.bytes;
 }
 
 /**
- * Reads a body of known length to its end, and returns the pieces of it. Copying 64 KiB would take as long as sending them.
+ * Reads a body of known length to its end, and returns the pieces of it. Copying 64 KiB takes about as long as sending it.
  *
  * @param body such as `Exchange.readBody` returns
  * @param tooLong the refusal of a body that is longer than allowed
@@ -64,11 +64,11 @@ export async function readPieces(
   length: number,
 ): Promise<readonly Buffer[] | Refusal> {
   const pieces = new Pieces(length);
-  return (await readInto(pieces, body, tooLong)) ?? pieces.list;
+  return (await collect(pieces, body, tooLong)) ?? pieces.list;
 }
 
 /** @returns why the rest will not arrive; undefined if all is there */
-async function readInto(
+async function collect(
   target: CollectedBytes | Pieces,
   body: Readable,
   tooLong: Refusal,
@@ -124,7 +124,7 @@ function brokenBy(error: unknown): Refusal {
 /** More than these are joined. */
 const KEPT_PIECES = 4;
 
-/** Chunks as they arrived. Those behind the first few are joined. */
+/** Chunks as they arrived. Those behind the first few are joined, so that a body that arrives octet by octet stays small in memory. */
 class Pieces {
   readonly #first: Buffer[] = [];
   readonly #length: number;

@@ -131,7 +131,7 @@ export class Owners {
 
   /**
    * Ends a generation, and drops the owners that had no request in it. The table keeps its size, which the next generation needs, and each
-   * owner is placed while it is at hand: memory is slower than the rest.
+   * owner is placed in the same pass, while it is in the processor's cache.
    */
   #turn(): void {
     let kept = 0;

@@ -41,8 +41,8 @@ export interface PastTime {
 /** No query of the journal takes longer on a healthy server, except that an export reads a page of owners. */
 const TIMEOUT_MS = 10_000;
 /**
- * How long a transaction with a lock may be silent. If its replica is gone without a word, the others wait for it until then. A replica that is
- * only slow loses its lock, and begins its recovery anew.
+ * How long a transaction with a lock may be silent. If its replica is gone without a word, the others wait for it until then. A replica that
+ * stood still for as long loses its lock, and begins its recovery anew.
  */
 const SILENT_MS = 3_000;
 /** Owners that an export reads at once. */

@@ -74,7 +74,7 @@ export class RecoveryTables {
   /**
    * Runs `work` while no other replica of this fleet does. The others wait for their turn.
    *
-   * @param work is to call `speak` after each step that asks PostgreSQL nothing, however long all of them take
+   * @param work calls `speak` often while it sends PostgreSQL nothing, because PostgreSQL ends a transaction that is silent for too long
    */
   async alone(work: (client: pg.PoolClient, speak: () => void) => Promise<void>): Promise<void> {
     await this.#migrate();
@@ -96,7 +96,7 @@ export class RecoveryTables {
     }
   }
 
-  /** Asks for nothing, now and then, so that PostgreSQL does not end a transaction whose replica works elsewhere. */
+  /** Sends a query without effect now and then, so that PostgreSQL does not end the transaction of a replica that is busy elsewhere. */
   #speakerOf(client: pg.PoolClient): () => void {
     let spokeMs = performance.now();
     return () => {

@@ -24,7 +24,7 @@ const FIRST_MS = 3_600_000;
 export class RedisCounts implements JournaledCounts {
   readonly #link: SharedLink;
   readonly #marks: Marks;
-  /** The first group whose mark was not right when they were last read. It is read first, because it mostly still is. */
+  /** The first group whose mark was not right when they were last read. It is read first, because it is usually still wrong. */
   #wrong = 0;
 
   constructor(settings: RemoteStoreSettings, marks: Marks) {

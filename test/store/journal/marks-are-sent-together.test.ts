@@ -33,7 +33,7 @@ test('the marks of a Cluster are sent together, and not all of them are read whe
     const after = await workOf(clients);
     return { result, scripts: after.scripts - before.scripts, reads: after.reads - before.reads };
   };
-  // On a busy machine, one of the servers may not be connected at once: its marks are then not read.
+  // On a busy machine, one of the servers may not be connected yet, and then its marks are not read.
   const readWhole = () =>
     expect
       .poll(
@@ -52,7 +52,7 @@ test('the marks of a Cluster are sent together, and not all of them are read whe
   // Two calls for each mark. One write is read in pieces of at most 16 kB.
   expect([recovering.result, recovering.scripts]).toEqual([true, 2 * SLOTS]);
   expect(recovering.reads).toBeLessThan(SLOTS / 10);
-  // In both passes, so that PostgreSQL hears of a recovery whose Redis is far away.
+  // Both passes report each part, so that PostgreSQL hears from a recovery even if Redis is far away.
   expect(answered).toBeGreaterThanOrEqual(100);
   await readWhole();
 
@@ -62,7 +62,7 @@ test('the marks of a Cluster are sent together, and not all of them are read whe
   expect(again.result).toBe(false);
   expect(again.scripts).toBeLessThan(SLOTS / 30);
 
-  // The rest are read as well before they are right.
+  // Reading stopped at the first wrong marks. Once these are right again, the others are read as well.
   const restoring = await during(() => counts.recover('rest', false, async () => {}, onAnswered));
   expect(restoring.result).toBe(true);
   await readWhole();
