@@ -5,7 +5,8 @@
 -- KEYS     with a mark, its key first; then the buckets of every decision, in order, windows before periods; then the slots of every decision, then the slots of
 --          further statements, then, if there are slots, the replicas that are alive (renew.lua); all in one Cluster slot
 -- ARGV     texts of decimal numbers, separated by single spaces
--- ARGV[1]  the call: the mode alone if all else is 0 or left out, as in most calls; otherwise four to six parts:
+-- ARGV[1]  the call: the mode alone if all else is 0 or left out, as in most calls; 1p for a charge with buckets of periods and all
+--          else like this; otherwise four to six parts:
 --            now       µs since 1970, for tests; 0 for Redis TIME
 --            mode      1 to charge; 0 to peek, which makes the same decisions and writes nothing; 2 to charge, and to check how
 --                      long the keys live: a key that a shorter window wrote is written again, even by a denial
@@ -177,7 +178,9 @@ local function compare_life(bucket, nowUs)
 end
 
 local nowUs, mode, givenLifeMs, slotCount, periodic, mark = 0, ARGV[1], '0', '0', '', ''
-if #mode > 1 then
+if mode == '1p' then
+  mode, periodic = '1', '1'
+elseif #mode > 1 then
   nowUs, mode, givenLifeMs, slotCount, periodic, mark = string.match(mode, '(%d+) (%d) (%d+) (%d+) ?(%d?) ?(%S*)')
 end
 local isSpending, isCheckingLives, hasSlots, hasPeriods = mode ~= '0', mode == '2', slotCount ~= '0', periodic == '1'
@@ -362,12 +365,11 @@ if hasSlots then
   end
 end
 
--- A bucket of a period in this call is a table, one of buckets as well:
---   key           its key
---   stored, atUs  its points, and the time of its last charge. Whole seconds are stored, because every period begins with one
---   written       whether it is written: UNCHANGED, in place, or whole, with a new life of its key
---   total, endUs  of the current decision: the points that count, and the end of the period in which they do
---   previous      the one that was read before it
+-- A bucket of a period in this call is a list, one of buckets as well. The first place has its key.
+local STORED, CHARGED_US = 2, 3    -- its points, and the time of its last charge. Whole seconds are stored: every period begins with one
+local WRITTEN = 4                  -- whether it is written: UNCHANGED, in place, or whole, with a new life of its key
+local COUNTED, PERIOD_END_US = 5, 6  -- of the current decision: the points that count, and the end of the period in which they do
+local READ_BEFORE = 7              -- the list that was made before it
 local lastCount
 local textsPerDecision = hasPeriods and 2 or 1
 -- The numbers in each text, parsed once for equal texts, if there are several decisions: of windows, and of periods.
@@ -376,19 +378,20 @@ local periodTerms = hasPeriods and terms and {}
 
 for text = firstText, #ARGV, textsPerDecision do
   local asked = terms and terms[ARGV[text]]
-  if ARGV[text] == '' then
-    -- A decision of periods alone.
-    asked = {}
-  elseif not asked then
-    local count = 0
-    asked = { nil, nil, nil, nil, nil, nil, nil, nil }
-    for lifeMs, cost, limit in gmatch(ARGV[text], BUCKET) do
-      asked[count + 1], asked[count + 2], asked[count + 3], asked[count + 4] = lifeMs, lifeMs * 2000 / 3, cost + 0, limit + 0
-      count = count + NUMBERS_PER_BUCKET
+  local lastKey, number = nextKey - 1, 1
+  -- Without a text, it is a decision of periods alone.
+  if ARGV[text] ~= '' then
+    if not asked then
+      local count = 0
+      asked = { nil, nil, nil, nil, nil, nil, nil, nil }
+      for lifeMs, cost, limit in gmatch(ARGV[text], BUCKET) do
+        asked[count + 1], asked[count + 2], asked[count + 3], asked[count + 4] = lifeMs, lifeMs * 2000 / 3, cost + 0, limit + 0
+        count = count + NUMBERS_PER_BUCKET
+      end
+      if terms then terms[ARGV[text]] = asked end
     end
-    if terms then terms[ARGV[text]] = asked end
+    lastKey = lastKey + #asked / NUMBERS_PER_BUCKET
   end
-  local lastKey, number = nextKey + #asked / NUMBERS_PER_BUCKET - 1, 1
   local admitted, problem = 1, nil
   if isIncomplete and (is_missing(DURABLE, ARGV[text], nextKey)
     or hasPeriods and is_missing(DURABLE_PERIOD, ARGV[text + 1], lastKey + 1)) then
@@ -516,25 +519,25 @@ for text = firstText, #ARGV, textsPerDecision do
             stored, atUs, written = 0, 0, WHOLE
           end
         end
-        count = { key = key, stored = stored, atUs = atUs, total = 0, endUs = 0, written = written, previous = lastCount }
+        count = { key, stored, atUs, written, 0, 0, lastCount }
         buckets[key], lastCount = count, count
       end
-      local atUs = count.atUs
+      local atUs = count[CHARGED_US]
       if nowUs >= endUs or atUs >= endUs then
         local nextEndUs = endUs + periods[number + 2] * US_PER_SECOND
         if nowUs >= endUs then startUs, endUs = endUs, nextEndUs end
         if atUs >= nextEndUs then
           -- The clock went back by more than to the period before: what counted then counts as charged now.
           atUs = nowUs
-          count.atUs, count.written = nowUs, WHOLE
+          count[CHARGED_US], count[WRITTEN] = nowUs, WHOLE
         elseif atUs >= endUs then
           -- The clock went back to the period before: the bucket stays in its period until the clock has caught up.
           startUs, endUs = endUs, nextEndUs
         end
       end
       -- Points count if the last of them was charged since the period began: after a change of its start, they may all have been.
-      local total = atUs < startUs and 0 or count.stored
-      count.total, count.endUs = total, endUs
+      local total = atUs < startUs and 0 or count[STORED]
+      count[COUNTED], count[PERIOD_END_US] = total, endUs
       if limit > 0 and total + periods[number + 3] > limit then admitted = 0 end
       number = number + NUMBERS_PER_PERIOD
     end
@@ -642,24 +645,24 @@ for text = firstText, #ARGV, textsPerDecision do
   number = 1
   for i = lastKey + 1, problem and 0 or lastPeriod do
     local count, cost, limit = buckets[KEYS[i]], periods[number + 3], periods[number + 4]
-    local total, leftUs = count.total, count.endUs - nowUs
+    local total, leftUs = count[COUNTED], count[PERIOD_END_US] - nowUs
     number = number + NUMBERS_PER_PERIOD
     if limit < 0 then limit = -limit end
     local hasRoom = total + cost <= limit
     if hasRoom and admitted == 1 and isSpending then
       -- Whole once a minute, so that a key soon lives for a period whose start has changed.
-      if total == 0 or count.atUs < nowUs - nowUs % US_PER_MINUTE then
-        count.written = WHOLE
-      elseif count.written == UNCHANGED then
-        count.written = IN_PLACE
+      if total == 0 or count[CHARGED_US] < nowUs - nowUs % US_PER_MINUTE then
+        count[WRITTEN] = WHOLE
+      elseif count[WRITTEN] == UNCHANGED then
+        count[WRITTEN] = IN_PLACE
       end
-      if count.atUs < nowUs then count.atUs = nowUs end
+      if count[CHARGED_US] < nowUs then count[CHARGED_US] = nowUs end
       total = total + cost
-      count.stored = total
-    elseif isSpending and not hasRoom and total > 0 and count.written == UNCHANGED then
+      count[STORED] = total
+    elseif isSpending and not hasRoom and total > 0 and count[WRITTEN] == UNCHANGED then
       -- No later charge may come to renew the life of this key.
       local lifeMs = pcall('PTTL', KEYS[i])
-      if type(lifeMs) ~= 'number' or lifeMs * 1000 < leftUs then count.written = WHOLE end
+      if type(lifeMs) ~= 'number' or lifeMs * 1000 < leftUs then count[WRITTEN] = WHOLE end
     end
     replied = replied + 1
     reply[replied] = pack(COUNT_STATE, total < limit and limit - total or 0, leftUs, hasRoom and 0 or leftUs)
@@ -720,23 +723,23 @@ for i = 1, isSpending and writes or 0 do
 end
 local count = isSpending and lastCount
 while count do
-  if count.written == UNCHANGED then
+  if count[WRITTEN] == UNCHANGED then
     -- Nothing was charged to it.
-  elseif count.stored == 0 then
+  elseif count[STORED] == 0 then
     -- A wrong value that no later decision of this call has replaced.
-    call('PSETEX', count.key, '1', '')
+    call('PSETEX', count[KEY], '1', '')
   else
-    local value = pack(COUNT, count.stored, (count.atUs - count.atUs % US_PER_SECOND) / US_PER_SECOND)
-    if count.written == IN_PLACE then
-      call('SETRANGE', count.key, '0', value)
+    local value = pack(COUNT, count[STORED], (count[CHARGED_US] - count[CHARGED_US] % US_PER_SECOND) / US_PER_SECOND)
+    if count[WRITTEN] == IN_PLACE then
+      call('SETRANGE', count[KEY], '0', value)
     else
       local lifeMs = givenLifeMs
       -- After the end of its period, a key only matters to a clock that goes back.
-      if lifeMs == '0' then lifeMs = math.ceil((count.endUs - nowUs + KEPT_US) / 1000) end
-      call('PSETEX', count.key, lifeMs, value)
+      if lifeMs == '0' then lifeMs = math.ceil((count[PERIOD_END_US] - nowUs + KEPT_US) / 1000) end
+      call('PSETEX', count[KEY], lifeMs, value)
     end
   end
-  count = count.previous
+  count = count[READ_BEFORE]
 end
 -- Statements that belong to no decision.
 for i = nextSlot, lastKeyOfSlots do
