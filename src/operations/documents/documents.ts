@@ -204,9 +204,8 @@ function crawl(root: string, open: (path: string) => unknown): void {
   const files = new Set([root]);
   for (const file of files) {
     if (files.size > MAX_FILES) throw fileError(root, TOO_MANY_FILES);
-    const seen = new Set<unknown>();
     const value = open(file);
-    for (const reference of new Set(referencesIn(value, seen))) {
+    for (const reference of referencesIn(value)) {
       const target = resolveReference(reference, file, selfOf(value));
       if (target !== undefined) files.add(target.file);
     }
@@ -220,14 +219,19 @@ function selfOf(document: unknown): unknown {
   return isMapping(document) ? document.$self : undefined;
 }
 
-/** Every `$ref` in a value, including those in YAML aliases. `seen` stops at circular aliases. */
-function* referencesIn(value: unknown, seen: Set<unknown>): Generator<string> {
-  if (typeof value !== 'object' || value === null || seen.has(value)) return;
-  seen.add(value);
-  for (const [key, one] of Object.entries(value)) {
-    if (key === '$ref' && typeof one === 'string') yield one;
-    else yield* referencesIn(one, seen);
-  }
+/** Every `$ref` in a value, including those in YAML aliases. */
+function referencesIn(value: unknown): ReadonlySet<string> {
+  const references = new Set<string>();
+  const seen = new Set<unknown>();
+  const search = (one: unknown): void => {
+    // Stops at circular aliases.
+    if (typeof one !== 'object' || one === null || seen.has(one)) return;
+    seen.add(one);
+    if (isMapping(one) && typeof one.$ref === 'string') references.add(one.$ref);
+    for (const part of Object.values(one)) search(part);
+  };
+  search(value);
+  return references;
 }
 
 /** All files together may be as large as one file: one file can have many names below /proc. */

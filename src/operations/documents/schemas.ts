@@ -24,8 +24,8 @@ export class Schemas {
   readonly #documents: Documents;
   readonly #dialect: Dialect;
   readonly #keys: ReadonlyMap<string, string>;
-  /** Of schemas that refer to others. */
-  readonly #compiler: Compiler;
+  /** Of schemas that refer to others. Many descriptions have none where requests are validated. */
+  #compiler: Compiler | undefined;
   /** What was compiled, by the schemas in the documents. Many operations may share a schema. */
   readonly #byValue = {
     first: new Map<unknown, Check | SchemaError>(),
@@ -39,12 +39,7 @@ export class Schemas {
   constructor(documents: Documents, dialect: Dialect) {
     this.#documents = documents;
     this.#dialect = dialect;
-    const all = documents.all();
-    this.#keys = new Map(all.map(({ file }, index) => [file, `file:${index}`]));
-    const root = Object.fromEntries(
-      all.map((document) => [this.#keys.get(document.file), this.#translated(document.value, document)]),
-    );
-    this.#compiler = new Compiler(dialect, [root, ROOT]);
+    this.#keys = new Map(documents.all().map(({ file }, index) => [file, `file:${index}`]));
   }
 
   /** The schemas that a value has to match where this one is written: itself, and what its `$ref` leads to. */
@@ -72,25 +67,49 @@ export class Schemas {
 
   /** Compiles a check that reports the first issue, or all issues. */
   compile(node: Node, reports: Reports = 'first'): Check | SchemaError {
-    const known = this.#byValue[reports].get(node.value);
+    const schema = this.#named(node);
+    const known = this.#byValue[reports].get(schema.value);
     if (known !== undefined) return known;
-    const check = this.#compile(node, reports);
-    if (typeof node.value === 'object') this.#byValue[reports].set(node.value, check);
+    const check = this.#compile(schema, reports);
+    if (typeof schema.value === 'object') this.#byValue[reports].set(schema.value, check);
     return check;
+  }
+
+  /** What a schema names that is nothing but a `$ref`: many of them name one. The schema itself if it says more. */
+  #named(schema: Node): Node {
+    const { nodes } = this.#documents.chain(schema);
+    return nodes.find(({ value }) => !this.#isReference(value)) ?? schema;
+  }
+
+  #isReference(value: unknown): boolean {
+    const isOnly = isMapping(value) && (this.#dialect === OLD || Object.keys(value).length === 1);
+    return isOnly && typeof value.$ref === 'string';
   }
 
   #compile({ value, document, path }: Node, reports: Reports): Check | SchemaError {
     const text = JSON.stringify(value) ?? '';
     const [compiler, schema] = REFERS.test(text)
-      ? [this.#compiler, { $ref: this.#pointer(document.file, path) }]
+      ? [this.#ownCompiler(), { $ref: this.#pointer(document.file, path) }]
       : [
-          IDENTIFIES.test(text) ? this.#compiler : sharedCompiler(this.#dialect),
+          IDENTIFIES.test(text) ? this.#ownCompiler() : sharedCompiler(this.#dialect),
           this.#translated(value, document),
         ];
     const check = compiler.compile(schema as AnySchema, reports);
     if (!(check instanceof Error)) return check;
     if (check instanceof PatternError) return { reason: check.message, pattern: check.pattern };
     return { reason: this.#withFiles(check.message) };
+  }
+
+  #ownCompiler(): Compiler {
+    this.#compiler ??= new Compiler(this.#dialect, [this.#root(), ROOT]);
+    return this.#compiler;
+  }
+
+  #root(): object {
+    const files = this.#documents.all();
+    return Object.fromEntries(
+      files.map((document) => [this.#keys.get(document.file), this.#translated(document.value, document)]),
+    );
   }
 
   /** A message in which addresses within the root schema are replaced by names of files. */

@@ -34,7 +34,9 @@ function search(
     const hint = 'it belongs in an operation, in a path or at the root of the document';
     state.warnings.push(problemAt(child(node, 'x-weir'), 'is not read here', hint));
   }
-  for (const key of Object.keys(value)) {
-    if (hasNames || !DATA.has(key)) search(child(node, key), !hasNames && NAMES.has(key), state);
+  for (const [key, one] of Object.entries(value)) {
+    // Most parts are texts and numbers, so no node is made of them.
+    if (typeof one === 'object' && (hasNames || !DATA.has(key)))
+      search(child(node, key), !hasNames && NAMES.has(key), state);
   }
 }

@@ -45,6 +45,26 @@ describe('a price list read from OpenAPI', () => {
     await expect(prices()).rejects.toThrow(/openapi.yaml:1: openapi: OpenAPI [\d.]+ is not supported/);
   });
 
+  test.each(['3.0.0', '3.1.0'])(
+    'OpenAPI %s compiles a schema once that many parameters name',
+    async (version) => {
+      const names = Array.from({ length: 20 }, (_, index) => `p${index}`);
+      const parameters = names.map(
+        (name) => `{ name: ${name}, in: query, schema: { $ref: "#/components/schemas/Id" } }`,
+      );
+      const components =
+        'components: { schemas: { Id: { $ref: "#/components/schemas/Text" }, Text: { type: string, maxLength: 3 } } }\n';
+      await folder.write(
+        'openapi.yaml',
+        openapi(`/a: { get: { parameters: [${parameters.join()}] } }`, version, components),
+      );
+      const [operation] = await folder.load();
+      const checks = names.map((name) => operation?.rules?.query.byName.get(name)?.check);
+      expect(new Set(checks).size).toBe(1);
+      expect([checks[0]?.('abc'), checks[0]?.('abcd')]).toMatchObject([undefined, [{ path: [] }]]);
+    },
+  );
+
   test('takes JSON and several documents', async () => {
     await folder.write('a.json', JSON.stringify({ openapi: '3.1.0', paths: { '/a': { get: {} } } }));
     await folder.write('b.yaml', openapi('/b: { post: { x-weir: { cost: 2 } } }'));
