@@ -1,4 +1,4 @@
-import { Check } from 'typebox/schema';
+import { Check, Compile, type Validator } from 'typebox/schema';
 import type { Advice } from '../problem.ts';
 import { maskUrl } from './mask.ts';
 import { foreignSetting, impliedKind, isMapping, kindOf, type SchemaNode } from './schema-node.ts';
@@ -23,8 +23,18 @@ export function check(schema: SchemaNode, value: unknown): { value: unknown; fin
   return { value: reader.read(schema, value, []), findings: reader.findings };
 }
 
+/** What checking with a schema has come to. */
+interface Checked {
+  times: number;
+  validator: Validator | undefined;
+}
+
+/** Compiling a schema takes about as long as this many checks without. */
+const TIMES_UNCOMPILED = 20;
+
 class SettingsReader {
   readonly findings: Finding[] = [];
+  readonly #checked = new Map<SchemaNode, Checked>();
 
   read(schema: SchemaNode, given: unknown, path: Path): unknown {
     const value = given ?? schema.default;
@@ -32,10 +42,18 @@ class SettingsReader {
     if (schema.properties !== undefined) return this.#readObject(schema, value, path);
     if (schema.patternProperties !== undefined) return this.#readRecord(schema, value, path);
     if (schema.type === 'array') return this.#readArray(schema, value, path);
-    if (!Check(schema, value)) this.#mismatch(schema, value, path, urlHint(schema, value));
+    if (!this.#matches(schema, value)) this.#mismatch(schema, value, path, urlHint(schema, value));
     else if (schema.url && !isReadableUrl(String(value)))
       this.#mismatch(schema, value, path, PERCENT_ENCODING);
     return value;
+  }
+
+  /** Whether a value matches. A file may have thousands of entries, so their schemas are compiled. */
+  #matches(schema: SchemaNode, value: unknown): boolean {
+    const checked = this.#checked.get(schema) ?? { times: 0, validator: undefined };
+    this.#checked.set(schema, checked);
+    if (++checked.times > TIMES_UNCOMPILED) checked.validator ??= Compile(schema);
+    return checked.validator?.Check(value) ?? Check(schema, value);
   }
 
   #mismatch(schema: SchemaNode, value: unknown, path: Path, hint?: string): void {
@@ -97,7 +115,9 @@ class SettingsReader {
   #readUnion(schema: SchemaNode, variants: readonly SchemaNode[], value: unknown, path: Path): unknown {
     const mappings = variants.filter((variant) => variant.properties !== undefined);
     if (!isMapping(value) || mappings.length === 0) {
-      const fits = variants.some((variant) => variant.properties === undefined && Check(variant, value));
+      const fits = variants.some(
+        (variant) => variant.properties === undefined && this.#matches(variant, value),
+      );
       if (!fits) this.#mismatch(schema, value, path);
       return value;
     }

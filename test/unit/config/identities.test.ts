@@ -52,6 +52,20 @@ accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, ac
     ]);
   });
 
+  test('the last of many entries is checked like the first', () => {
+    const good = { type: 'Person', account: 'acct_1', actsFor: ['acct_1'] };
+    const bad = { type: 'Robot', account: 'two words', actsFor: 'acct_1' };
+    const entries = Object.fromEntries(Array.from({ length: 100 }, (_, index) => [`p${index}`, good]));
+    const problemsOfLast = (principals: object) =>
+      problemsOf(JSON.stringify({ principals, accounts: { acct_1: {} } })).map((one) =>
+        one.replace(/.*principals\.last/, ''),
+      );
+    const alone = problemsOfLast({ last: bad });
+    expect(alone).toHaveLength(3);
+    expect(problemsOfLast({ ...entries, last: bad })).toEqual(alone);
+    expect(problemsOfLast(entries)).toEqual([]);
+  });
+
   test('ids that are similar to an unknown one are looked for 20 times', () => {
     const tokens = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`token${index}`, 'svc_2']));
     const principals = { svc_1: { type: 'ServiceAccount', organization: 'org_1' } };

@@ -51,6 +51,8 @@ describe('identity', () => {
   it.each([
     [JWT_WITHOUT_KEYS, 'identity: has neither jwksUrl nor keyFile: set one of them'],
     [{ ...JWT, keyFile: 'k' }, 'identity: has both jwksUrl and keyFile: set one of them'],
+    [{ ...JWT, audience: ['a', 5] }, 'identity.audience: must be a name or a list of names, is a list'],
+    [{ ...JWT, audience: [] }, 'identity.audience: must be a name or a list of names, is an empty list'],
     [{ ...JWT, algorithms: ['HS256'] }, 'identity.algorithms: HS256 needs a secret: set keyFile to its file'],
     [
       { ...JWT_WITHOUT_KEYS, keyFile: 'k', algorithms: ['HS256', 'RS256'] },
