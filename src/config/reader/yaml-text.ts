@@ -10,6 +10,7 @@ import {
 } from 'js-yaml';
 import type { Problem } from '../problem.ts';
 import { expansionProblem } from './expansion.ts';
+import { readMappingAsJson } from './plain-json.ts';
 import { findUnclosed } from './unclosed.ts';
 
 /** A parsed YAML text: its value, and the line of each part of it. */
@@ -30,6 +31,9 @@ export function isBlank(text: string): boolean {
   return !HAS_CONTENT.test(text);
 }
 
+/** Matches the `*` of an alias, which comes after white space or one of these characters (YAML 1.2.2 chapter 7), and some others. */
+const MAY_BE_ALIAS = /\*(?<=(?:^|[\s[{,:])\*)/;
+
 /** YAML 1.2 plus the `<<` merge key of YAML 1.1. Without it, a merged cost would be lost silently. */
 export const SCHEMA = CORE_SCHEMA.withTags(mergeTag);
 
@@ -41,8 +45,8 @@ export function readYaml(text: string, source: string): YamlText | Problem {
   if (isBlank(text)) return { value: undefined, lineOf: () => undefined, hasTypedKeys: false };
   try {
     const keys = { areTyped: false };
-    const value = load(text, { schema: SCHEMA.withTags(mapTagThatNotes(keys)) });
-    const expansion = text.includes('*') ? expansionProblem(value, text.length) : undefined;
+    const value = readMappingAsJson(text) ?? load(text, { schema: SCHEMA.withTags(mapTagThatNotes(keys)) });
+    const expansion = MAY_BE_ALIAS.test(text) ? expansionProblem(value, text.length) : undefined;
     if (expansion !== undefined) return { source, path: '', message: `is not usable: ${expansion}` };
     let lines: Lines | undefined;
     return {

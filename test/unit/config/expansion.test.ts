@@ -29,6 +29,23 @@ it.each<[string, (text: string, file: string) => unknown]>([
   }
 });
 
+const CHARACTERS = Array.from({ length: 0x100 }, (_, code) => String.fromCharCode(code));
+
+it.each([
+  ['a list', (before: string) => `&a [b,${before}*a]`],
+  ['the items of a list', (before: string) => `&a\n-${before}*a`],
+  ['a mapping', (before: string) => `&a {"b":1,c:${before}*a}`],
+  ['a mapping of JSON', (before: string) => `&a {"b"${before}*a}`],
+  ['lines', (before: string) => `&a\nb:\n${before}*a`],
+])('no alias in %s contains itself, whatever is written before it', (_, textAfter) => {
+  const found = ['', ...CHARACTERS].filter((before) => {
+    const yaml = readYaml(textAfter(before), 'x.yaml');
+    if ('lineOf' in yaml) JSON.stringify(yaml.value);
+    return 'message' in yaml && yaml.message.endsWith('an alias contains itself');
+  });
+  expect(found.length).toBeGreaterThan(0);
+});
+
 it('one alias for each of many owners is read', () => {
   const accounts = Array.from({ length: 20_000 }, (_, n) => `  acct_${n}: *large`).join('\n');
   const text = `accounts:\n  first: &large { account-read: 5000, account-write: { limit: 5, shadow: true } }\n${accounts}\n`;
