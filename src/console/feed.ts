@@ -4,7 +4,7 @@ import type { Fleet, FleetReading } from '../admin/fleet/fleet.ts';
 import type { OwnerReports } from '../admin/fleet/owner-reports.ts';
 import type { Range } from '../admin/fleet/ranges.ts';
 import { isOf, newestFirst, type RefusedOwner, type RefusedRequest } from '../admin/fleet/refusals.ts';
-import { type FleetSnapshot, fleetSnapshot, type Losses } from '../admin/fleet/snapshot.ts';
+import { type FleetSnapshot, fleetChanges, fleetSnapshot, type Losses } from '../admin/fleet/snapshot.ts';
 import { pace } from '../domain/pace.ts';
 import type { Window } from '../observe/usage/windows.ts';
 
@@ -15,6 +15,8 @@ interface FleetView {
   readonly range: Range;
   /** Whose refusals a stream sends as well. */
   readonly owner?: RefusedOwner | undefined;
+  /** Whether a stream sends only the changes of the fleet, for which nobody has to be ranked. */
+  readonly hasOnlyChanges?: boolean;
 }
 
 /** Open streams per replica. A console has one, and a wall display rarely more than a few. */
@@ -90,8 +92,9 @@ export class FleetFeed {
     for (const stream of this.#open) stream.abort();
   }
 
-  async #events({ owner, ...shown }: FleetView): Promise<string> {
-    const fleet = (await this.#read()).text(shown);
+  async #events({ owner, hasOnlyChanges = false, ...shown }: FleetView): Promise<string> {
+    const reading = await this.#read();
+    const fleet = await (hasOnlyChanges ? reading.changes() : reading.text(shown));
     if (owner === undefined) return fleet;
     return fleet + eventText('refusals', await this.refusalsOf(owner));
   }
@@ -110,7 +113,7 @@ export class FleetFeed {
 class FeedReading {
   readonly #reading: FleetReading;
   readonly #losses: Losses;
-  readonly #texts = new Map<string, string>();
+  readonly #texts = new Map<string, Promise<string>>();
 
   constructor(reading: FleetReading, losses: Losses) {
     this.#reading = reading;
@@ -121,15 +124,20 @@ class FeedReading {
     return [...this.#reading.pulses.values()];
   }
 
-  snapshot({ window, range }: FleetView): FleetSnapshot {
-    const top = this.#reading.top(window);
-    const recent = window === '10s' ? top : this.#reading.top('10s');
+  async snapshot({ window, range }: FleetView): Promise<FleetSnapshot> {
+    const top = await this.#reading.top(window);
+    const recent = window === '10s' ? top : await this.#reading.top('10s');
     return fleetSnapshot(this.#reading, { top, recent, range, losses: this.#losses });
   }
 
-  text(shown: FleetView): string {
+  changes(): string {
+    return eventText('changes', fleetChanges(this.#reading));
+  }
+
+  text(shown: FleetView): Promise<string> {
     const key = `${shown.window} ${shown.range}`;
-    const text = this.#texts.get(key) ?? eventText('fleet', this.snapshot(shown));
+    const text =
+      this.#texts.get(key) ?? this.snapshot(shown).then((snapshot) => eventText('fleet', snapshot));
     this.#texts.set(key, text);
     return text;
   }

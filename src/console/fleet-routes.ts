@@ -11,11 +11,13 @@ interface FleetQuery {
   readonly range?: string;
   readonly scope?: string;
   readonly id?: string;
+  readonly only?: string;
 }
 
 /**
  * Adds `/fleet?window=10s&range=1m`, the state of all replicas, and `/fleet/events`, the same once a second as server-sent events; with
- * `?scope=account&id=acct_1`, the last refusals of that owner come as well.
+ * `?scope=account&id=acct_1`, the last refusals of that owner come as well, and with `&only=changes`, the fleet's changes alone instead
+ * of its state.
  */
 export function addFleetRoutes(app: FastifyInstance, feed: FleetFeed): void {
   app.get<{ Querystring: FleetQuery }>('/fleet', async ({ query }, reply) => {
@@ -29,7 +31,11 @@ export function addFleetRoutes(app: FastifyInstance, feed: FleetFeed): void {
     const headers = { ...reply.getHeaders(), 'content-type': 'text/event-stream', connection: 'close' };
     reply.hijack();
     reply.raw.writeHead(200, headers as Record<string, string>);
-    void feed.stream(reply.raw, { ...shown, owner: ownerOf(query) });
+    void feed.stream(reply.raw, {
+      ...shown,
+      owner: ownerOf(query),
+      hasOnlyChanges: query.only === 'changes',
+    });
     return reply;
   });
   app.addHook('preClose', async () => feed.close());

@@ -1,33 +1,25 @@
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { pace } from '../../domain/pace.ts';
 import type { BlockScope, Blocks } from '../../facts/blocks.ts';
 import type { Ignored } from '../../facts/ignored.ts';
-import { parsed } from '../../facts/message-bounds.ts';
 import type { Rankings, Talker } from '../../observe/usage/extract.ts';
 import {
   type RankedScope,
   rank,
-  readSummary,
   type Summary,
   type Talkers,
   type Top,
+  type WindowSummary,
+  windowOf,
 } from '../../observe/usage/talkers.ts';
 import { WINDOWS, type Window } from '../../observe/usage/windows.ts';
 import type { Board } from '../../store/shared-store.ts';
 import { unknownSince } from '../freshness.ts';
 import { answered, readOthers } from './boards.ts';
-import { hasPulse, type Pulse, readPulse } from './pulse.ts';
+import { type Publication, readPublication, textOf } from './publication.ts';
+import type { Pulse } from './pulse.ts';
 import type { RefusedRequest } from './refusals.ts';
-
-/** What a replica publishes about its requests, and about itself. */
-interface Publication {
-  readonly summary: Summary;
-  /** Undefined for a replica of another version of Weir. */
-  readonly pulse: Pulse | undefined;
-  /** Unix time by the clock of Redis. */
-  readonly takenAtMs: number;
-}
 
 /** One place of a ranking. */
 export interface FleetTalker extends Talker {
@@ -48,7 +40,8 @@ export interface FleetTop extends Omit<Top, RankedScope>, Readonly<Record<Ranked
 export interface FleetReading {
   /** Unix time by the clock of Redis. */
   readonly nowMs: number;
-  top(window: Window): FleetTop;
+  /** Ranks each window once, for all who ask. */
+  top(window: Window): Promise<FleetTop>;
   /** By replica. While Redis cannot be read, the other replicas have the last pulse that was read. */
   readonly pulses: ReadonlyMap<string, Pulse>;
   /** Since when Redis cannot be read, and so whether there are other replicas is unknown; null while it can. */
@@ -101,24 +94,25 @@ export class Fleet {
 
   /** What all replicas published last. While Redis cannot be read, what this replica would publish. */
   async read(): Promise<FleetReading> {
-    const own = await this.#own();
+    const own = this.#own();
     const others = await this.#readOthers();
     const nowMs = this.#sources.nowMs();
     const publications = [[this.#replica, own] as const, ...others];
-    const summaries = publications
-      .filter(([, { takenAtMs }]) => unknownSince(takenAtMs, nowMs) === null)
-      .map(([, { summary }]) => summary);
+    const ranked = publications
+      .map(([, publication]) => publication)
+      .filter(({ takenAtMs }) => unknownSince(takenAtMs, nowMs) === null);
     const pulses = publications.flatMap(([replica, { pulse }]) =>
       pulse === undefined ? [] : [[replica, pulse] as const],
     );
     const othersUnknownSinceMs = this.#board === undefined ? null : unknownSince(this.#sharedAtMs, nowMs);
+    const tops = new Map<Window, Promise<FleetTop>>();
     return {
       nowMs,
-      top: (window) => ({
-        ...this.#ranked(rank(summaries, window)),
-        asOf: isoOf(nowMs),
-        othersUnknownSince: othersUnknownSinceMs === null ? null : isoOf(othersUnknownSinceMs),
-      }),
+      top: (window) => {
+        const top = tops.get(window) ?? this.#rank(ranked, window, { nowMs, othersUnknownSinceMs });
+        tops.set(window, top);
+        return top;
+      },
       pulses: new Map(pulses),
       othersUnknownSinceMs,
     };
@@ -129,14 +123,40 @@ export class Fleet {
     await this.#board?.close();
   }
 
-  async #own(): Promise<Publication> {
+  #own(): Publication {
     const { talkers, pulse } = this.#sources;
-    const summary = await talkers.summary(performance.now());
     const taken = pulse();
-    return { summary, pulse: taken, takenAtMs: taken.takenAtMs };
+    let summary: Promise<Summary> | undefined;
+    return {
+      pulse: taken,
+      takenAtMs: taken.takenAtMs,
+      async summaryOf(window) {
+        summary ??= talkers.summary(performance.now());
+        return windowOf(await summary, window);
+      },
+    };
   }
 
-  #ranked({ accounts, organizations, ...top }: Top) {
+  /** Yields to requests between the publications. */
+  async #rank(
+    publications: readonly Publication[],
+    window: Window,
+    { nowMs, othersUnknownSinceMs }: Pick<FleetReading, 'nowMs' | 'othersUnknownSinceMs'>,
+  ): Promise<FleetTop> {
+    const summaries: WindowSummary[] = [];
+    for (const publication of publications) {
+      const summary = await publication.summaryOf(window);
+      if (summary !== undefined) summaries.push(summary);
+      await setImmediate();
+    }
+    return {
+      ...this.#withBlocks(rank(summaries, window)),
+      asOf: isoOf(nowMs),
+      othersUnknownSince: othersUnknownSinceMs === null ? null : isoOf(othersUnknownSinceMs),
+    };
+  }
+
+  #withBlocks({ accounts, organizations, ...top }: Top) {
     const shown = (scope: BlockScope, { byPoints, byRequests, byRefused }: Rankings): FleetRankings => {
       const withBlock = (talker: Talker) => {
         const untilMs = this.#sources.blocks.of(scope, talker.id)?.untilMs;
@@ -169,9 +189,10 @@ export class Fleet {
   }
 
   async #post(board: Board): Promise<void> {
-    const own = await this.#own();
+    const { talkers, pulse } = this.#sources;
+    const summary = await talkers.summary(performance.now());
     // The store's own metrics and log report a Redis that does not answer.
-    const isPosted = await answered(board.post(textOf(own)).then(() => true));
+    const isPosted = await answered(board.post(textOf(summary, pulse())).then(() => true));
     if (isPosted) this.#sharedAtMs = this.#sources.nowMs();
   }
 
@@ -187,24 +208,6 @@ export class Fleet {
 
 function isoOf(atMs: number): string {
   return new Date(atMs).toISOString();
-}
-
-function textOf({ summary, pulse }: Publication): string {
-  return JSON.stringify({ ...summary, pulse });
-}
-
-/** Undefined for a text that is no publication, or of another version of Weir. A pulse alone that cannot be read is counted. */
-function readPublication(
-  text: string,
-  nowMs: number,
-  ignored: Pick<Ignored, 'add'>,
-): Publication | undefined {
-  const published = parsed(text);
-  const summary = readSummary(published);
-  if (summary === undefined) return undefined;
-  const pulse = readPulse(published, nowMs, ignored);
-  if (pulse === undefined && hasPulse(published)) ignored.add('form');
-  return { summary, pulse, takenAtMs: pulse?.takenAtMs ?? nowMs };
 }
 
 /** Adds `/usage/top?window=10s`. */

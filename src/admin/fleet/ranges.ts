@@ -17,15 +17,18 @@ export function isRange(name: string): name is Range {
 }
 
 /** Adds up what several seconds, or several replicas, came to. */
-export function sumOfSeconds(seconds: readonly (Second | undefined)[]): Second {
+export function sumOfSeconds(seconds: readonly Second[]): Second {
   const counts = SERIES.map(() => 0);
   const durations: number[] = [];
   for (const second of seconds) {
-    for (const [index, count] of second?.counts.entries() ?? []) counts[index] = (counts[index] ?? 0) + count;
-    for (const [index, count] of second?.durations.entries() ?? [])
-      durations[index] = (durations[index] ?? 0) + count;
+    add(counts, second.counts);
+    add(durations, second.durations);
   }
-  return { counts, durations: Array.from(durations, (count) => count ?? 0) };
+  return { counts, durations };
+}
+
+function add(sums: number[], counts: readonly number[]): void {
+  for (let index = 0; index < counts.length; index++) sums[index] = (sums[index] ?? 0) + (counts[index] ?? 0);
 }
 
 /** Sums per step, for the length of one chart. */

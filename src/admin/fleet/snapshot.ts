@@ -12,6 +12,9 @@ const RATE_SECONDS = 5;
 /** The answer to `GET /fleet`. */
 export type FleetSnapshot = ReturnType<typeof fleetSnapshot>;
 
+/** The part of it that the page of an owner shows. */
+export type FleetChanges = Pick<FleetSnapshot, 'second' | 'changes'>;
+
 /** One replica of the fleet. */
 export type ReplicaState = FleetSnapshot['replicas'][number];
 
@@ -89,6 +92,11 @@ export function fleetSnapshot(
     /** What was lost, and nobody has seen yet. */
     losses,
   };
+}
+
+/** The changes of the fleet, newest first, and the second of now by which a chart places them. */
+export function fleetChanges({ pulses, nowMs }: Pick<FleetReading, 'pulses' | 'nowMs'>): FleetChanges {
+  return { second: lastSecond(nowMs), changes: mergedChanges([...pulses.values()]) };
 }
 
 /** The last second that every replica has published. */

@@ -1,5 +1,5 @@
 import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
-import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
+import type { FleetChanges, FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import { backoffMs } from '../../domain/backoff.ts';
 import { isRange, openRange } from './actions/block-range.ts';
 import { askForToken, onAction, showNotice } from './actions/dialog.ts';
@@ -54,12 +54,15 @@ const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request w
 const figures = new Figures(
   () => document.querySelectorAll<HTMLElement>('#overview .panel:not(#live-limits, #revocations, #changes)'),
   (sinceMs) => {
-    if (sinceMs === null || newest === undefined) return;
+    if (sinceMs === null || !hasReceived) return;
     showConnection('lost', sinceText(sinceMs));
-    showLost(sinceMs, newest.replicas, otherServer);
+    if (newest !== undefined) showLost(sinceMs, newest.replicas, otherServer);
   },
 );
 
+/** Whether anything has come from the gateway yet. */
+let hasReceived = false;
+/** The state of the fleet; undefined while none comes. */
 let newest: FleetSnapshot | undefined;
 /** What answers instead of the gateway, if anything does. */
 let otherServer: string | undefined;
@@ -97,10 +100,16 @@ function showIds(): void {
 
 function receive(name: string, data: unknown): void {
   showConnection('live', 'live');
+  hasReceived = true;
   figures.measured();
-  if (name === 'refusals') view.page?.showRefusals(data as readonly RefusedRequest[]);
-  if (name !== 'fleet') return;
   otherServer = undefined;
+  if (name === 'refusals') view.page?.showRefusals(data as readonly RefusedRequest[]);
+  if (name === 'changes') {
+    view.page?.showChanges(data as FleetChanges);
+    // The overview waits for the state of the fleet, because the last one gets old meanwhile.
+    newest = undefined;
+  }
+  if (name !== 'fleet') return;
   newest = data as FleetSnapshot;
   view.page?.showChanges(newest);
   draw();
@@ -118,9 +127,8 @@ async function follow(): Promise<void> {
     view.stream = new AbortController();
     const { stream } = view;
     let silence = setTimeout(() => stream.abort(), SILENCE_MS);
-    const query = new URLSearchParams({ window: view.window, range: view.range, ...view.owner });
     try {
-      await readEvents(`fleet/events?${query}`, stream.signal, (name, data) => {
+      await readEvents(streamPath(view), stream.signal, (name, data) => {
         clearTimeout(silence);
         silence = setTimeout(() => stream.abort(), SILENCE_MS);
         failures = 0;
@@ -134,6 +142,12 @@ async function follow(): Promise<void> {
       clearTimeout(silence);
     }
   }
+}
+
+/** The page of an owner shows only the changes of the fleet. */
+function streamPath({ window, range, owner }: ConsoleView): string {
+  const only = owner && { ...owner, only: 'changes' };
+  return `fleet/events?${new URLSearchParams({ window, range, ...only })}`;
 }
 
 async function retryLater(error: unknown, waitMs: number): Promise<void> {

@@ -1,5 +1,5 @@
 import type { RefusedRequest } from '../../admin/fleet/refusals.ts';
-import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
+import type { FleetChanges } from '../../admin/fleet/snapshot.ts';
 import type { Usage } from '../../admin/usage/owner-usage.ts';
 import type { Counts } from '../../observe/usage/counts.ts';
 import { short, unseenText } from '../format.ts';
@@ -17,7 +17,7 @@ import type { ChartLine } from './widgets/plot.ts';
 export interface OwnerView {
   showRefusals(refusals: readonly RefusedRequest[]): void;
   /** Marks the changes of the fleet in the chart. */
-  showChanges(fleet: FleetSnapshot): void;
+  showChanges(fleet: FleetChanges): void;
   /** Reads the usage again at once. */
   refresh(): void;
   close(): void;
@@ -117,7 +117,7 @@ function pageOf(scope: OwnerScope, id: string) {
       accounts.show(usage.accounts ?? []);
       showProblem(problemOf(usage));
     },
-    showChanges({ changes, second }: FleetSnapshot) {
+    showChanges({ changes, second }: FleetChanges) {
       marks = marksOf(changes, second);
     },
     showRefusals: (values: readonly RefusedRequest[]) => refusals.show(collapsed(values)),

@@ -53,8 +53,10 @@ export function extractOf({ owners, floor }: Sketch): Extract {
   const kept = new Map<string, OwnerCounts>();
   // The first of each ranking, then the second. Owners that are in several rankings leave room for more.
   for (let place = 0; place < PUBLISHED_OWNERS && kept.size + rankings.length <= MOST_ROWS; place++) {
-    for (const [owner, counts] of rankings.flatMap((ranking) => ranking.slice(place, place + 1)))
-      kept.set(owner, counts);
+    for (const ranking of rankings) {
+      const [owner, counts] = ranking[place] ?? [];
+      if (owner !== undefined && counts !== undefined) kept.set(owner, counts);
+    }
   }
   const others = all.filter(([owner]) => !kept.has(owner)).map(([, counts]) => weightOf(counts));
   return {

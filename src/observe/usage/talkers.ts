@@ -15,11 +15,14 @@ export type RankedScope = (typeof RANKED)[number];
 
 /** What one replica publishes. */
 export type Summary = Readonly<Record<Window, Readonly<Record<RankedScope, Extract>>>> & {
-  /** The Organizations of the Accounts. A replica of an earlier version does not publish it. */
-  readonly organizationOf?: Readonly<Record<string, string>>;
-  /** The last ten minutes of the first owners of each ranking. A replica of an earlier version does not publish them. */
-  readonly trends?: Readonly<Record<RankedScope, Trends>>;
+  /** The Organizations of the Accounts. */
+  readonly organizationOf: Readonly<Record<string, string>>;
+  /** The last ten minutes of the first owners of each ranking. */
+  readonly trends: Readonly<Record<RankedScope, Trends>>;
 };
+
+/** What a ranking of one window is made of. A replica of an earlier version publishes neither Organizations nor trends. */
+export type WindowSummary = Summary[Window] & Partial<Omit<Summary, Window>>;
 
 /** Per ten seconds, oldest first, by what is ranked and by owner; without the idle time before. */
 type Trends = Readonly<Record<keyof Counts, Readonly<Record<string, readonly number[]>>>>;
@@ -101,12 +104,16 @@ export class Talkers {
   }
 }
 
+/** What another replica would read of one window. */
+export function windowOf(summary: Summary, window: Window): WindowSummary {
+  const { organizationOf, trends } = summary;
+  return { ...summary[window], organizationOf, trends };
+}
+
 /** The rankings over all replicas. */
-export function rank(summaries: readonly Summary[], window: Window): Top {
+export function rank(summaries: readonly WindowSummary[], window: Window): Top {
   const rankings = (ranked: RankedScope): Rankings => {
-    const { byPoints, byRequests, byRefused } = rankingsOf(
-      summaries.map((summary) => summary[window][ranked]),
-    );
+    const { byPoints, byRequests, byRefused } = rankingsOf(summaries.map((summary) => summary[ranked]));
     const shown = (talkers: readonly Talker[], count: keyof Counts) =>
       talkers.map((talker) => ({
         ...talker,
@@ -123,14 +130,14 @@ export function rank(summaries: readonly Summary[], window: Window): Top {
   return { window, replicas: summaries.length, accounts, organizations };
 }
 
-function organizationOf(id: string, summaries: readonly Summary[]) {
+function organizationOf(id: string, summaries: readonly WindowSummary[]) {
   const known = summaries.find(({ organizationOf: of = {} }) => Object.hasOwn(of, id));
   const organization = known?.organizationOf?.[id];
   return organization === undefined ? {} : { organization };
 }
 
 /** The sum of the trends that the replicas publish. Trends of two replicas begin up to ten seconds apart. */
-function trendOf(id: string, ranked: RankedScope, count: keyof Counts, summaries: readonly Summary[]) {
+function trendOf(id: string, ranked: RankedScope, count: keyof Counts, summaries: readonly WindowSummary[]) {
   const trends = summaries.flatMap(({ trends: of }) => {
     const known = of?.[ranked][count];
     return known !== undefined && Object.hasOwn(known, id) ? [known[id] ?? []] : [];
@@ -152,15 +159,20 @@ const ofOwners = Type.Record(plainText(256), Type.Array(amount, { maxItems: SERI
 
 const trends = Type.Object({ points: ofOwners, requests: ofOwners, refused: ofOwners });
 
-/** What another replica published, as a summary. Undefined if it is not one, for example from another version of Weir. */
-export const readSummary: (published: unknown) => Summary | undefined = matching(
+const asOwners = matching(ofWindow);
+
+const asRest = matching(
   Type.Object({
-    '10s': ofWindow,
-    '1m': ofWindow,
-    '10m': ofWindow,
     organizationOf: Type.Optional(
       Type.Record(plainText(256), plainText(256), { maxProperties: MOST_ACCOUNTS }),
     ),
     trends: Type.Optional(Type.Object({ accounts: trends, organizations: trends })),
   }),
 );
+
+/** One window of what another replica published. Undefined if it has none that can be read, for example from another version of Weir. */
+export function readWindow(published: unknown, window: Window): WindowSummary | undefined {
+  const rest = asRest(published);
+  const owners = rest && asOwners((published as Readonly<Record<string, unknown>>)[window]);
+  return owners && { ...owners, ...rest };
+}

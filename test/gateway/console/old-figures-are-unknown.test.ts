@@ -90,6 +90,32 @@ it.concurrent('a page whose replica is killed says so, finds another at its addr
   await expect.poll(() => page.locator('[data-unknown]').count(), SOON).toBe(0);
 });
 
+it.concurrent('while an Account is open, a lost connection is said, and the overview is not shown as it was before', async ({
+  expect,
+}) => {
+  const upstream = await startUpstream();
+  atEnd(() => upstream.close());
+  const weir = await startWeir({
+    upstreamUrl: upstream.url,
+    settings: { admin: { host: '127.0.0.1', port: 0 } },
+  });
+  atEnd(() => weir.close());
+  const { page } = await open(weir);
+  await page.locator('#overview').waitFor();
+  await page.evaluate("location.hash = '#/account/acct_1'");
+  await page.getByText('None that a replica remembers.').waitFor();
+
+  weir.process.kill('SIGSTOP');
+  atEnd(() => weir.process.kill('SIGCONT'));
+  await expect.poll(() => page.locator('#connection').textContent(), SOON).toMatch(/^unknown since/);
+  await page.evaluate("location.hash = '#/'");
+  await page.locator('#owner').waitFor({ state: 'hidden' });
+  expect(await page.locator('#overview').isVisible()).toBe(false);
+  weir.process.kill('SIGCONT');
+  await page.locator('#overview').waitFor();
+  await expect.poll(() => page.locator('#connection').textContent(), SOON).toBe('live');
+});
+
 it.concurrent('a list that the page was never sent is unknown since the page was opened', async ({
   expect,
 }) => {

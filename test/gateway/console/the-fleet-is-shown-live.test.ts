@@ -117,6 +117,17 @@ it('a stream has the fleet every second, and the refusals of one owner at every 
   expect.fail('the stream ended');
 });
 
+it('a stream can have the changes of the fleet instead of its state', async () => {
+  const gateway = await start();
+  const names: string[] = [];
+  const path = '/fleet/events?scope=account&id=acct_1&only=changes';
+  for await (const { name, data } of eventsOf(`${gateway.adminUrl}${path}`)) {
+    if (name === 'changes') expect(Object.keys(data as object)).toEqual(['second', 'changes']);
+    if (names.push(name) === 4) break;
+  }
+  expect(names).toEqual(['changes', 'refusals', 'changes', 'refusals']);
+});
+
 it('the number of streams is bounded, and a gateway that stops ends them', async () => {
   const gateway = await startGateway();
   const url = `${gateway.adminUrl}/fleet/events`;

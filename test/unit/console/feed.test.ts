@@ -117,3 +117,28 @@ it('the last ten seconds are ranked once for all that a page shows of them', asy
   await feed.snapshot({ window: '1m', range: '1m' });
   expect(fleet.ranked).toEqual(['10s', '1m', '10s']);
 });
+
+it('a stream of the changes alone ranks nobody', async () => {
+  const changes = [{ atMs: 900_000, name: 'limits', text: 'other limits are in force', count: 1 }];
+  const fleet = new NotedFleet(
+    'here',
+    {
+      talkers: new Talkers(new UsageBatch()),
+      blocks: new Blocks({ nowMs: () => 1_000_000 }),
+      pulse: () => ({ ...PULSE, changes }),
+      nowMs: () => 1_000_000,
+      ignored: { add() {} },
+    },
+    undefined,
+  );
+  const feed = new FleetFeed(fleet, { sumOf: async () => sumOf([], 1) }, async () => NO_LOSSES);
+  const { stream, events } = output(true);
+  const owner = { scope: 'account', id: 'acct_1' } as const;
+  const end = feed.stream(stream, { window: '10s', range: '1m', owner, hasOnlyChanges: true });
+  await expect.poll(() => events.length, { timeout: 30_000, interval: 50 }).toBeGreaterThanOrEqual(1);
+  feed.close();
+  await end;
+  const data = { second: 998, changes: [{ ...changes[0], replicas: 1 }] };
+  expect(events[0]).toBe(`event: changes\ndata: ${JSON.stringify(data)}\n\nevent: refusals\ndata: []\n\n`);
+  expect(fleet.ranked).toEqual([]);
+});

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { readPulse } from '../../../src/admin/fleet/pulse.ts';
 import { LIVE_LIMITS } from '../../../src/facts/live-limits.ts';
 import { REVOCATIONS } from '../../../src/facts/revocation-message.ts';
-import { readSummary } from '../../../src/observe/usage/talkers.ts';
+import { readWindow } from '../../../src/observe/usage/talkers.ts';
 import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const NOW_MS = 1_790_000_000_000;
@@ -105,14 +105,14 @@ it('reading a part of a text leaves the rest of it for others', () => {
   const extract = { floor: 0, rows: [] };
   const ofWindow = { accounts: extract, organizations: extract };
   const published = { '10s': ofWindow, '1m': ofWindow, '10m': ofWindow, pulse: { format: 1 } };
-  expect(readSummary(published)).not.toHaveProperty('pulse');
+  expect(readWindow(published, '10s')).not.toHaveProperty('pulse');
   expect(published).toHaveProperty('pulse');
 });
 
 it('no summary makes a reader throw', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
-      expect(readSummary(value)).toBeUndefined();
+      expect(readWindow(value, '10s')).toBeUndefined();
       expect(readPulse(value, 0)).toBeUndefined();
       expect(readPulse({ pulse: value }, 0)).toBeUndefined();
     }),

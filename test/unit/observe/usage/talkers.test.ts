@@ -1,6 +1,12 @@
 import { expect, it } from 'vitest';
 import { UsageBatch } from '../../../../src/observe/usage/batch.ts';
-import { rank, readSummary, type Summary, Talkers } from '../../../../src/observe/usage/talkers.ts';
+import {
+  rank,
+  readWindow,
+  Talkers,
+  type WindowSummary,
+  windowOf,
+} from '../../../../src/observe/usage/talkers.ts';
 import type { RequestContext } from '../../../../src/stages/request-context.ts';
 import { LIST, requestOf } from '../../../fixtures/request-context.ts';
 
@@ -8,13 +14,13 @@ function request(account: string, cost = 1): RequestContext {
   return Object.assign(requestOf(account, 'org_1'), { operation: { ...LIST, cost } });
 }
 
-/** The summary of a replica whose Accounts have spent this much, as another replica reads it. */
-async function published(spent: Readonly<Record<string, number>>): Promise<Summary> {
+/** The last ten seconds of a replica whose Accounts have spent this much, as another replica reads it. */
+async function published(spent: Readonly<Record<string, number>>): Promise<WindowSummary> {
   const batch = new UsageBatch();
   const talkers = new Talkers(batch);
   for (const [account, points] of Object.entries(spent)) batch.requestFinished(request(account, points), 0);
   return (
-    readSummary(JSON.parse(JSON.stringify(await talkers.summary(0)))) ??
+    readWindow(JSON.parse(JSON.stringify(await talkers.summary(0))), '10s') ??
     expect.fail('the summary is not readable')
   );
 }
@@ -43,7 +49,7 @@ it('the last ten minutes of the first are sums over the replicas, in tens of sec
       await talkers.summary(Number(second) * 1_000);
     }
     const text = JSON.stringify(await talkers.summary(45_000));
-    return readSummary(JSON.parse(text)) ?? expect.fail('not readable');
+    return readWindow(JSON.parse(text), '10m') ?? expect.fail('not readable');
   };
   const top = rank([await ofReplica({ 5: 2, 15: 3, 16: 1, 44: 9 }), await ofReplica({ 35: 10 })], '10m');
   // The points of the 44th second are of tens that have not ended.
@@ -59,7 +65,7 @@ it('a flood of other Accounts within a second does not divide the counts of one'
     batch.requestFinished(request('heavy', 1_000), 0);
     for (let index = 0; index < 20_000; index++) batch.requestFinished(request(`${round}_${index}`), 0);
   }
-  const [first] = rank([await talkers.summary(0)], '10s').accounts.byPoints;
+  const [first] = rank([windowOf(await talkers.summary(0), '10s')], '10s').accounts.byPoints;
   expect(first).toMatchObject({ id: 'heavy', points: 3_000, requests: 3, error: 0 });
 });
 
@@ -83,7 +89,7 @@ it('while nothing is counted, those with the most requests are ranked and publis
   for (let index = 0; index < 100; index++) batch.requestFinished(request(`spender_${index}`, 10), 0);
   send('flood', 1_000);
   const text = JSON.stringify(await talkers.summary(0));
-  const top = rank([readSummary(JSON.parse(text)) ?? expect.fail('not readable')], '10s');
+  const top = rank([readWindow(JSON.parse(text), '10s') ?? expect.fail('not readable')], '10s');
   expect(top.accounts.byRequests[0]).toMatchObject({ id: 'flood', requests: 1_000, refused: 0 });
   expect(top.accounts.byPoints[0]?.id).toMatch(/^spender_/);
   expect(JSON.parse(text)['10s'].accounts.rows.length).toBeLessThanOrEqual(200);
@@ -94,10 +100,10 @@ it('while nothing is counted, those with the most requests are ranked and publis
     for (let sent = 0; sent < times; sent++)
       later.requestFinished(Object.assign(request(account), { charged: uncounted }), 0);
   }
-  const { byPoints } = rank([await alone.summary(0)], '10s').accounts;
+  const { byPoints } = rank([windowOf(await alone.summary(0), '10s')], '10s').accounts;
   expect(byPoints.map(({ id }) => id)).toEqual(['flood', 'three', 'one']);
 });
 
 it.each(['""', 'null', '{}', '{"10s":{"accounts":{"floor":0,"rows":[[1]]}}}'])('%j is no summary', (text) => {
-  expect(readSummary(JSON.parse(text))).toBeUndefined();
+  expect(readWindow(JSON.parse(text), '10s')).toBeUndefined();
 });
