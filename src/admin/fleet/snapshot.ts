@@ -31,6 +31,8 @@ export interface Loss {
   readonly what: 'replica' | 'store';
   /** The host name of the replica. */
   readonly replica: string;
+  /** Tells replicas with one host name apart. */
+  readonly instance: string | undefined;
   /** Unix time by the clock of Redis. */
   readonly atMs: number;
   /** Null until it is back. */

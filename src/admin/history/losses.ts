@@ -31,6 +31,7 @@ export function unseenLosses(changes: readonly RecordedChange[]): Losses {
     latest: unseen.slice(0, MOST_LISTED).map(({ lost, what, back }) => ({
       what,
       replica: lost.replica ?? '',
+      instance: lost.instance,
       atMs: lost.atMs,
       backAtMs: back?.atMs ?? null,
     })),

@@ -53,16 +53,19 @@ const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request w
 /** What comes with the stream: all of the overview but its lists. */
 const figures = new Figures(
   () => document.querySelectorAll<HTMLElement>('#overview .panel:not(#live-limits, #revocations, #changes)'),
+  () => draw(),
+);
+/** Whether anything comes: the page of an owner gets changes without the state of the fleet. */
+const connection = new Figures(
+  () => [],
   (sinceMs) => {
-    if (sinceMs === null || !hasReceived) return;
-    showConnection('lost', sinceText(sinceMs));
-    if (newest !== undefined) showLost(sinceMs, newest.replicas, otherServer);
+    if (sinceMs !== null && hasReceived) showConnection('lost', sinceText(sinceMs));
+    draw();
   },
 );
 
 /** Whether anything has come from the gateway yet. */
 let hasReceived = false;
-/** The state of the fleet; undefined while none comes. */
 let newest: FleetSnapshot | undefined;
 /** What answers instead of the gateway, if anything does. */
 let otherServer: string | undefined;
@@ -75,10 +78,9 @@ function draw(): void {
   requestAnimationFrame(() => {
     isDrawing = false;
     if (newest === undefined) return;
-    if (view.name === 'overview') {
+    if (view.name === 'overview' && isWorthShowing()) {
       byId('overview').hidden = false;
       showOverview(newest);
-      // The newest state may have been drawn before, and be old by now.
       const sinceMs = figures.unknownSinceMs;
       if (sinceMs !== null) showLost(sinceMs, newest.replicas, otherServer);
       showTalkers(newest);
@@ -88,6 +90,11 @@ function draw(): void {
     }
     showIds();
   });
+}
+
+/** After the page of an owner the newest state may be old. While the gateway is connected, the present one is about to come. */
+function isWorthShowing(): boolean {
+  return newest !== undefined && (figures.unknownSinceMs === null || connection.unknownSinceMs !== null);
 }
 
 function showIds(): void {
@@ -101,15 +108,12 @@ function showIds(): void {
 function receive(name: string, data: unknown): void {
   showConnection('live', 'live');
   hasReceived = true;
-  figures.measured();
+  connection.measured();
   otherServer = undefined;
   if (name === 'refusals') view.page?.showRefusals(data as readonly RefusedRequest[]);
-  if (name === 'changes') {
-    view.page?.showChanges(data as FleetChanges);
-    // The overview waits for the state of the fleet, because the last one gets old meanwhile.
-    newest = undefined;
-  }
+  if (name === 'changes') view.page?.showChanges(data as FleetChanges);
   if (name !== 'fleet') return;
+  figures.measured();
   newest = data as FleetSnapshot;
   view.page?.showChanges(newest);
   draw();
@@ -201,7 +205,7 @@ function pageOf({ scope, id }: NonNullable<ConsoleView['owner']>): OwnerView {
 
 function showPage(name: ConsoleView['name']): void {
   for (const one of ['owner', 'operations'] as const) byId(one).hidden = one !== name;
-  byId('overview').hidden = name !== 'overview' || newest === undefined;
+  byId('overview').hidden = name !== 'overview' || !isWorthShowing();
   for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a')) {
     const isHere = link.hash === { overview: '#/', operations: '#/operations', owner: '' }[name];
     link.setAttribute('aria-current', isHere ? 'page' : 'false');

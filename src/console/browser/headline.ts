@@ -230,7 +230,9 @@ function lossGroups(latest: readonly Loss[]): readonly (readonly Loss[])[] {
 
 function lossText(group: readonly Loss[]): string {
   const [first] = group;
-  const at = group.length === 1 ? first?.replica : counted(group.length, 'replica');
+  // One replica may have lost the store several times.
+  const replicas = new Set(group.map(({ instance, replica }) => instance ?? replica)).size;
+  const at = replicas === 1 ? first?.replica : counted(replicas, 'replica');
   const who = first?.what === 'replica' ? `replica ${first.replica}` : `the store at ${at}`;
   const fromMs = Math.min(...group.map(({ atMs }) => atMs));
   const backs = group.flatMap(({ backAtMs }) => backAtMs ?? []);

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import type { ShownChange } from '../../../src/admin/history/change.ts';
 import { sharedRedisUrl, uniqueRedisStore } from '../../fixtures/redis-url.ts';
 import { headlineOf, SOON, useConsole } from './use-console.ts';
@@ -36,29 +36,36 @@ it('an outage of the store that is over is the red headline of every console, un
   await expect.poll(() => headlineOf(page), SOON).toMatch(/^Lost: /);
 });
 
-it('the tile of the replicas has no green tick while one of them is lost', async () => {
+/** A store, and a function that records what a replica lost or has again. */
+function useRecord() {
   const store = uniqueRedisStore();
   const client = new Redis(sharedRedisUrl());
-  const record = (kind: string, atMs: number) => {
-    const change = {
-      atMs,
-      kind,
-      subject: 'weir-9',
-      text: 'stopped publishing',
-      by: null,
-      why: null,
-      replica: 'weir-9',
-      instance: 'of weir-9',
-    };
+  onTestFinished(() => client.disconnect());
+  const record = (kind: string, atMs: number, replica = 'weir-9') => {
+    const of = { subject: replica, replica, instance: `of ${replica}` };
+    const change = { atMs, kind, text: 'was lost', by: null, why: null, ...of };
     return client.zadd(`${store.keyPrefix}:1:changes:record`, atMs + 3_600_000, JSON.stringify(change));
   };
+  return { store, record };
+}
+
+it('a replica that lost the store several times is one replica', async () => {
+  const { store, record } = useRecord();
+  for (const agoMs of [30_000, 20_000, 10_000]) await record('store.lost', Date.now() - agoMs);
+  const { page } = await open(await start({ store }));
+  await expect.poll(() => headlineOf(page), SOON).toMatch(/^Lost: the store at weir-9 since /);
+  await record('store.lost', Date.now(), 'weir-8');
+  await expect.poll(() => headlineOf(page), SOON).toMatch(/^Lost: the store at 2 replicas since /);
+});
+
+it('the tile of the replicas has no green tick while one of them is lost', async () => {
+  const { store, record } = useRecord();
   await record('replica.lost', Date.now() - 20_000);
   const { page } = await open(await start({ store }));
   const tile = page.locator('[data-tile=replicas]');
   await expect.poll(() => tile.textContent(), SOON).toMatch(/^Replicas11 lost · limits [0-9a-f]{8}$/);
   expect(await tile.getAttribute('class')).toContain('bad');
   await record('replica.back', Date.now());
-  await client.quit();
   await expect.poll(() => tile.textContent(), SOON).toMatch(/^Replicas1limits [0-9a-f]{8}$/);
   expect(await tile.getAttribute('class')).toContain('good');
 });
