@@ -14,6 +14,8 @@ interface FleetQuery {
   readonly only?: string;
 }
 
+const CHANGES = 'changes';
+
 /**
  * Adds `/fleet?window=10s&range=1m`, the state of all replicas, and `/fleet/events`, the same once a second as server-sent events; with
  * `?scope=account&id=acct_1`, the last refusals of that owner come as well, and with `&only=changes`, the fleet's changes alone instead
@@ -31,24 +33,22 @@ export function addFleetRoutes(app: FastifyInstance, feed: FleetFeed): void {
     const headers = { ...reply.getHeaders(), 'content-type': 'text/event-stream', connection: 'close' };
     reply.hijack();
     reply.raw.writeHead(200, headers as Record<string, string>);
-    void feed.stream(reply.raw, {
-      ...shown,
-      owner: ownerOf(query),
-      hasOnlyChanges: query.only === 'changes',
-    });
+    void feed.stream(reply.raw, { ...shown, owner: ownerOf(query) });
     return reply;
   });
   app.addHook('preClose', async () => feed.close());
 }
 
-function shownOf({ window: asked = '10s', range = '1m' }: FleetQuery) {
+function shownOf({ window: asked = '10s', range = '1m', only }: FleetQuery) {
   const window = WINDOWS.find((one) => one === asked);
-  return window === undefined || !isRange(range) ? undefined : { window, range };
+  if (window === undefined || !isRange(range) || (only !== undefined && only !== CHANGES)) return undefined;
+  return { window, range, hasOnlyChanges: only === CHANGES };
 }
 
 function refuse(reply: FastifyReply): FastifyReply {
   const ranges = Object.keys(RANGES).join(', ');
-  return reply.code(400).send({ error: `window takes ${WINDOWS.join(', ')}, and range ${ranges}.` });
+  const error = `window takes ${WINDOWS.join(', ')}, range ${ranges}, and only ${CHANGES}.`;
+  return reply.code(400).send({ error });
 }
 
 function ownerOf({ scope, id: named }: FleetQuery): RefusedOwner | undefined {

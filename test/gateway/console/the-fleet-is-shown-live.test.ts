@@ -126,6 +126,11 @@ it('a stream can have the changes of the fleet instead of its state', async () =
     if (names.push(name) === 4) break;
   }
   expect(names).toEqual(['changes', 'refusals', 'changes', 'refusals']);
+  const wrong = await fetch(`${gateway.adminUrl}/fleet/events?only=refusals`);
+  expect(wrong.status).toBe(400);
+  expect(await wrong.json()).toEqual({
+    error: 'window takes 10s, 1m, 10m, range 1m, 10m, 1h, and only changes.',
+  });
 });
 
 it('the number of streams is bounded, and a gateway that stops ends them', async () => {
