@@ -1,6 +1,11 @@
 import type { Ignored } from '../../facts/ignored.ts';
 import { parsed } from '../../facts/message-bounds.ts';
-import { readWindow, type Summary, type WindowSummary } from '../../observe/usage/talkers.ts';
+import {
+  readBesideWindows,
+  readWindow,
+  type Summary,
+  type WindowSummary,
+} from '../../observe/usage/talkers.ts';
 import type { Window } from '../../observe/usage/windows.ts';
 import { hasPulse, type Pulse, readPulse } from './pulse.ts';
 
@@ -37,11 +42,13 @@ export function readPublication(
   if (typeof published !== 'object' || published === null) return undefined;
   const pulse = readPulse(published, nowMs, ignored);
   if (pulse === undefined && hasPulse(published)) ignored.add('form');
+  let rest: ReturnType<typeof readBesideWindows>;
   return {
     pulse,
     takenAtMs: pulse?.takenAtMs ?? nowMs,
     async summaryOf(window) {
-      const summary = readWindow(members([window, 'organizationOf', 'trends']), window);
+      rest ??= readBesideWindows(members(['organizationOf', 'trends']));
+      const summary = rest && readWindow(members([window]), window, rest);
       if (summary === undefined) ignored.add('form');
       return summary;
     },

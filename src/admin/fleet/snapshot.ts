@@ -31,7 +31,7 @@ export interface Loss {
   readonly what: 'replica' | 'store';
   /** The host name of the replica. */
   readonly replica: string;
-  /** Tells replicas with one host name apart. */
+  /** Distinguishes replicas that share a host name. */
   readonly instance: string | undefined;
   /** Unix time by the clock of Redis. */
   readonly atMs: number;

@@ -161,7 +161,8 @@ const trends = Type.Object({ points: ofOwners, requests: ofOwners, refused: ofOw
 
 const asOwners = matching(ofWindow);
 
-const asRest = matching(
+/** What a publication has beside its windows. */
+export const readBesideWindows = matching(
   Type.Object({
     organizationOf: Type.Optional(
       Type.Record(plainText(256), plainText(256), { maxProperties: MOST_ACCOUNTS }),
@@ -170,9 +171,16 @@ const asRest = matching(
   }),
 );
 
-/** One window of what another replica published. Undefined if it has none that can be read, for example from another version of Weir. */
-export function readWindow(published: unknown, window: Window): WindowSummary | undefined {
-  const rest = asRest(published);
-  const owners = rest && asOwners((published as Readonly<Record<string, unknown>>)[window]);
+/**
+ * One window of what another replica published. Undefined if it has none that can be read, for example from another version of Weir.
+ *
+ * @param rest what the publication has beside its windows
+ */
+export function readWindow(
+  published: unknown,
+  window: Window,
+  rest = readBesideWindows(published),
+): WindowSummary | undefined {
+  const owners = rest && asOwners((published as Readonly<Record<string, unknown>> | undefined)?.[window]);
   return owners && { ...owners, ...rest };
 }

@@ -1,6 +1,4 @@
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const COLON = 0x3a;
+import { countNames, countProperties } from '../../domain/json-names.ts';
 
 /**
  * Arrays and objects within each other. Jackson, Java's most common parser, has the same limit. Ajv calls itself at each level, and a
@@ -21,46 +19,7 @@ export function readJson(bytes: Buffer): { readonly value: unknown } | { readonl
   } catch {
     return { problem: 'is not valid JSON' };
   }
-  const properties = countProperties(value);
+  const properties = countProperties(value, MAX_DEPTH);
   if (properties === undefined) return { problem: 'is too deeply nested or too complex to be validated' };
   return countNames(text) === properties ? { value } : { problem: 'has an object with the same name twice' };
-}
-
-/** Counts the names of object members in a valid JSON text: the strings followed by a colon. */
-function countNames(text: string): number {
-  let names = 0;
-  let start = text.indexOf('"');
-  while (start !== -1) {
-    let end = start + 1;
-    while (text.charCodeAt(end) !== QUOTE) end += text.charCodeAt(end) === BACKSLASH ? 2 : 1;
-    end++;
-    while (/\s/.test(text.charAt(end))) end++;
-    if (text.charCodeAt(end) === COLON) names++;
-    start = text.indexOf('"', end);
-  }
-  return names;
-}
-
-/** Counts the properties of all objects in a value, level by level. Undefined if it has more than MAX_DEPTH levels. */
-function countProperties(value: unknown): number | undefined {
-  let properties = 0;
-  let level = [value].filter(isNested);
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth === MAX_DEPTH) return undefined;
-    const next: object[] = [];
-    for (const one of level) properties += readChildren(one, next);
-    level = next;
-  }
-  return properties;
-}
-
-/** Adds the arrays and objects in one to `nested`. @returns the number of its properties: 0 for an array */
-function readChildren(one: object, nested: object[]): number {
-  const children = Object.values(one);
-  for (const child of children) if (isNested(child)) nested.push(child);
-  return Array.isArray(one) ? 0 : children.length;
-}
-
-function isNested(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

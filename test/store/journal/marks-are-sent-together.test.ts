@@ -52,7 +52,7 @@ test('the marks of a Cluster are sent together, and not all of them are read whe
   // Two calls for each mark. One write is read in pieces of at most 16 kB.
   expect([recovering.result, recovering.scripts]).toEqual([true, 2 * SLOTS]);
   expect(recovering.reads).toBeLessThan(SLOTS / 10);
-  // Both passes report each part, so that PostgreSQL hears from a recovery even if Redis is far away.
+  // Both passes report after each part, so that a recovery stays in touch with PostgreSQL even when Redis is slow to answer.
   expect(answered).toBeGreaterThanOrEqual(100);
   await readWhole();
 
