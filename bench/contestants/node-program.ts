@@ -8,6 +8,7 @@ import { type Contestant, type Running, runningOf, type Scene } from './contesta
 export const LIKE_WEIR = [
   '--min-semi-space-size=16',
   '--no-allocation-site-pretenuring',
+  '--heap-growing-percent=200',
   ...(Number(NODE) >= 24 ? ['--no-memory-reducer-favors-memory'] : []),
 ];
 
