@@ -6,8 +6,8 @@ const CAN_KEEP_LIMITS = Number.parseInt(process.versions.node, 10) >= 24;
 
 /**
  * Prevents V8 from allocating objects of requests in the old generation (docs/decisions/0011), and its young generation from growing
- * with the garbage of start-up: V8 would keep that memory. It also keeps V8 from setting the heap's limits so low after a rest that the
- * next uploads make it collect the whole heap again and again, and on Node 24 from lowering them in an idle process. Call it before start-up.
+ * with the garbage of start-up: V8 would keep that memory. After a rest, V8 would also let the heap grow so little that it collected all of it
+ * several times a second during uploads, and on Node 24 it would lower the heap's limits in an idle process. Call it before start-up.
  */
 export function allocateYoung(): void {
   setFlagsFromString('--no-allocation-site-pretenuring');
