@@ -94,7 +94,7 @@ describe.each([
 
   it('are all answered where there are thousands', async () => {
     gateway = await startServing(listen);
-    const count = 6_000;
+    const count = 3_000;
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.write('GET / HTTP/1.1\r\nHost: weir\r\n\r\n'.repeat(count));

@@ -1,7 +1,46 @@
-import { request } from 'node:http';
+import { request, type ServerResponse } from 'node:http';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
-import { inPiecesOf, startSettling, writePieces } from '../../fixtures/settling.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { PLENTY } from '../../fixtures/configuration.ts';
+import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { linesOf } from '../../fixtures/log-lines.ts';
+import { inPiecesOf, writePieces } from '../../fixtures/settling.ts';
+import { startUpstream } from '../../fixtures/upstream.ts';
+
+let gateway: TestGateway;
+/** How the upstream answers. */
+let answer: (response: ServerResponse) => void;
+
+const settled = (path: string, settle: object) => ({ method: 'POST', path, cost: 4_000, settle });
+
+const LIST = [
+  settled('/json', { json: '/usage/total_tokens' }),
+  settled('/header', { header: 'X-Cost' }),
+  settled('/bytes', { bytes: 1024 }),
+  { method: 'GET', path: '/plain', cost: 3 },
+];
+
+beforeAll(async () => {
+  gateway = await startGateway({
+    upstream: await startUpstream((_, response) => answer(response)),
+    limits: PLENTY,
+    settings: { log: { level: 'info' }, operations: { list: LIST } },
+  });
+});
+afterAll(() => gateway.close());
+
+let lineCount = 0;
+/** What the access log says of the cost of the request that has just been sent. */
+async function lastCost(): Promise<object> {
+  lineCount++;
+  await expect.poll(() => linesOf(gateway, 'request').length).toBe(lineCount);
+  const { cost, settled, unsettled } = linesOf(gateway, 'request').at(-1) ?? {};
+  return {
+    ...(cost !== undefined && { cost }),
+    ...(settled !== undefined && { settled }),
+    ...(unsettled !== undefined && { unsettled }),
+  };
+}
 
 const COMPLETION = JSON.stringify({ choices: [{ text: 'größer ✓' }], usage: { total_tokens: 812 } });
 
@@ -74,22 +113,20 @@ const BODIES: Body[] = [
 
 describe('a response to an operation with settle: json', () => {
   it.each(BODIES)('costs what it states, whole, with a length: %s', async (_, body, fields = {}) => {
-    const gateway = await startSettling();
-    gateway.answer = (response) => {
+    answer = (response) => {
       response.writeHead(200, { 'Content-Length': Buffer.byteLength(body), ...fields }).end(body);
     };
     await (await gateway.send('POST', '/json')).arrayBuffer();
-    expect(await gateway.costOf()).toEqual({ cost: 4_000, settled: 812 });
+    expect(await lastCost()).toEqual({ cost: 4_000, settled: 812 });
   });
 
   it.each(BODIES)(
     'costs what it states, however it is cut, and reaches the client as it is: %s',
     async (_, text, fields = {}) => {
       const body = Buffer.from(text as string);
-      const gateway = await startSettling();
       const lengths = body.length > 10_000 ? [65_537, 10_007] : [1, 2, 7, 64];
-      for (const [index, length] of lengths.entries()) {
-        gateway.answer = async (response) => {
+      for (const length of lengths) {
+        answer = async (response) => {
           response.writeHead(200, fields);
           await writePieces(response, inPiecesOf(body, length));
           response.end();
@@ -97,7 +134,7 @@ describe('a response to an operation with settle: json', () => {
         // fetch would decode it.
         const received = await receive(gateway.url);
         expect(received.equals(body)).toBe(true);
-        expect(await gateway.costOf(index + 1)).toEqual({ cost: 4_000, settled: 812 });
+        expect(await lastCost()).toEqual({ cost: 4_000, settled: 812 });
       }
     },
   );
@@ -122,10 +159,10 @@ describe('a response to an operation with settle: json', () => {
       `data: ${COMPLETION}\n\ndata: "${'x'.repeat(1_048_576)}"\n\n`,
       { 'Content-Type': 'text/event-stream' },
     ],
-    ['too-long', gzipSync(padded(200_000_000)), { 'Content-Encoding': 'gzip' }],
+    ['too-long', gzipSync(padded(20_000_000)), { 'Content-Encoding': 'gzip' }],
     [
       'too-long',
-      gzipSync('data: {}\n\n'.repeat(10_000_000)),
+      gzipSync('data: {}\n\n'.repeat(2_000_000)),
       { 'Content-Type': 'text/event-stream', 'Content-Encoding': 'gzip' },
     ],
     ['encoding', COMPLETION, { 'Content-Encoding': 'gzip' }],
@@ -133,12 +170,12 @@ describe('a response to an operation with settle: json', () => {
     ['encoding', gzipSync(gzipSync(COMPLETION)), { 'Content-Encoding': 'gzip, gzip' }],
     ['encoding', COMPLETION, { 'Content-Encoding': 'constructor' }],
   ])('costs what it has reserved if its cost is %s', async (unsettled, body, fields) => {
-    const gateway = await startSettling();
-    gateway.answer = (response) => response.writeHead(200, { ...fields }).end(body);
+    answer = (response) => response.writeHead(200, { ...fields }).end(body);
     const length = Buffer.byteLength(body);
+    const before = await countOf(unsettled);
     expect((await receive(gateway.url)).length).toBe(length);
-    expect(await gateway.costOf()).toEqual({ cost: 4_000, unsettled });
-    expect(await gateway.metrics()).toContain(`weir_unsettled_total{reason="${unsettled}"} 1`);
+    expect(await lastCost()).toEqual({ cost: 4_000, unsettled });
+    expect(await countOf(unsettled)).toBe(before + 1);
   });
 });
 
@@ -158,14 +195,13 @@ describe('a response to an operation with settle: header', () => {
     [{ 'X-Cost': '' }, undefined, { unsettled: 'invalid' }],
     [{}, undefined, { unsettled: 'missing' }],
   ])('%j and trailers %j', async (fields, trailers, cost) => {
-    const gateway = await startSettling();
-    gateway.answer = (response) => {
+    answer = (response) => {
       response.writeHead(200, fields as Record<string, string>).write('x');
       if (trailers !== undefined) response.addTrailers(trailers as unknown as Record<string, string>);
       response.end();
     };
     await (await gateway.send('POST', '/header')).text();
-    expect(await gateway.costOf()).toEqual({ cost: 4_000, ...cost });
+    expect(await lastCost()).toEqual({ cost: 4_000, ...cost });
   });
 });
 
@@ -177,27 +213,31 @@ describe('a response to an operation with settle: bytes', () => {
     [1025, 2],
     [5_000_000, 4883],
   ])('of %i bytes costs %i points', async (length, points) => {
-    const gateway = await startSettling();
-    gateway.answer = (response) => response.end(Buffer.alloc(length));
+    answer = (response) => response.end(Buffer.alloc(length));
     await (await gateway.send('POST', '/bytes')).arrayBuffer();
-    expect(await gateway.costOf()).toEqual({ cost: 4_000, settled: points });
+    expect(await lastCost()).toEqual({ cost: 4_000, settled: points });
   });
 
   it('counts the bytes that are sent, not what they are decoded to', async () => {
-    const gateway = await startSettling();
     const body = gzipSync(Buffer.alloc(1_000_000));
-    gateway.answer = (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(body);
+    answer = (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(body);
     await (await gateway.send('POST', '/bytes')).arrayBuffer();
-    expect(await gateway.costOf()).toEqual({ cost: 4_000, settled: Math.ceil(body.length / 1024) });
+    expect(await lastCost()).toEqual({ cost: 4_000, settled: Math.ceil(body.length / 1024) });
   });
 });
 
 it('an operation that is not settled has the line that it had', async () => {
-  const gateway = await startSettling();
-  gateway.answer = (response) => response.writeHead(200, { 'X-Cost': '12' }).end(COMPLETION);
+  answer = (response) => response.writeHead(200, { 'X-Cost': '12' }).end(COMPLETION);
   await (await gateway.send('GET', '/plain')).text();
-  expect(await gateway.costOf()).toEqual({ cost: 3 });
+  expect(await lastCost()).toEqual({ cost: 3 });
 });
+
+async function countOf(reason: string): Promise<number> {
+  const metrics = await gateway.metrics();
+  return Number(
+    new RegExp(`^weir_unsettled_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(metrics)?.[1] ?? 0,
+  );
+}
 
 /** The body of the response to POST /json, as it was sent. */
 async function receive(url: string): Promise<Buffer> {

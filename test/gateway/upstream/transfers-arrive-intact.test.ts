@@ -8,10 +8,11 @@ import { Pool } from '../../../src/http/client/pool.ts';
 import type { ChunkMemory, ResponseHandler, Transfer } from '../../../src/http/client/request.ts';
 import { FieldLines } from '../../../src/http/message/head/field-lines.ts';
 import type { ResponseHead } from '../../../src/http/message/head/response-head.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 import { random } from '../../fixtures/random.ts';
 
 /** `WEIR_TEST_TRANSFERS=50000` for the long form. */
-const TRANSFERS = Number(process.env.WEIR_TEST_TRANSFERS ?? 2_000);
+const TRANSFERS = Number(process.env.WEIR_TEST_TRANSFERS ?? generatedCases(2_000));
 const AT_ONCE = 24;
 const MAX_BYTES = 3 << 20;
 
