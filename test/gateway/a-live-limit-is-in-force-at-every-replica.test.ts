@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { ShownLimit } from '../../src/admin/facts/live-limit-api.ts';
 import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { explain } from '../../src/commands/costs/explain.ts';
@@ -141,48 +141,54 @@ it('usage shows it with its end, its reason and its author', async () => {
   expect(usage.buckets[1]).toMatchObject({ bucket: 'account-write', source: 'default', why: null, by: null });
 });
 
-it.each([
-  [
-    { 'account-read': 9 },
-    /accounts\.acct_1\.account-read: the limit 9 is below the cost 10 of operation reportRead/,
-  ],
-  [
-    { 'account-read': 0 },
-    /^accounts\.acct_1\.account-read: must be a whole number from 1 to 1000000000, is 0$/,
-  ],
-  [
-    { bogus: 7 },
-    /^accounts\.acct_1\.bogus: unknown key "bogus": expected one of account-read, account-write$/,
-  ],
-  [{ until: 7 }, /unknown key "until"/],
-  [{ 'account-read': '50' }, /account-read: must be a whole number/],
-  [{ 'acount-read': 50 }, /unknown key "acount-read": did you mean "account-read"/],
-  [{ 'organization-read': 50 }, /unknown key "organization-read"/],
-  [{}, /at least one bucket/],
-  [{ 'account-read': 50, for: '8d' }, /at most 7d/],
-  [{ 'account-read': 50, for: '0h' }, /at most 7d/],
-  [{ 'account-read': 50, for: 'ever' }, /at most 7d/],
-  [{ 'account-read': 50, why: ' ' }, /why: must be text/],
-  [{ 'account-read': 50, why: 'x'.repeat(201) }, /why: must be text/],
-])('%j is refused, as a file would be, and changes nothing', async (body, message) => {
-  const gateway = await start();
-  const response = await put(gateway, body);
-  expect(response.status).toBe(400);
-  expect(((await response.json()) as { error: string }).error).toMatch(message);
-  expect(await limitOf(gateway)).toBe('20');
-});
-
-it.each(['1e999', '-1e999', '1.5', 'null'])('%s is no limit, and changes nothing', async (limit) => {
-  const gateway = await start();
-  const response = await fetch(`${gateway.adminUrl}/limits/live/accounts/acct_1`, {
-    method: 'PUT',
-    headers: { 'Content-Type': 'application/json' },
-    body: `{"account-read": ${limit}, "why": "launch"}`,
+describe('what is refused changes nothing', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startGateway();
   });
-  expect(await response.json()).toEqual({ error: 'account-read: must be a whole number of points.' });
-  expect(response.status).toBe(400);
-  expect(await limitOf(gateway)).toBe('20');
-  expect(await list(gateway)).toEqual([]);
+  afterAll(() => gateway.close());
+
+  it.each([
+    [
+      { 'account-read': 9 },
+      /accounts\.acct_1\.account-read: the limit 9 is below the cost 10 of operation reportRead/,
+    ],
+    [
+      { 'account-read': 0 },
+      /^accounts\.acct_1\.account-read: must be a whole number from 1 to 1000000000, is 0$/,
+    ],
+    [
+      { bogus: 7 },
+      /^accounts\.acct_1\.bogus: unknown key "bogus": expected one of account-read, account-write$/,
+    ],
+    [{ until: 7 }, /unknown key "until"/],
+    [{ 'account-read': '50' }, /account-read: must be a whole number/],
+    [{ 'acount-read': 50 }, /unknown key "acount-read": did you mean "account-read"/],
+    [{ 'organization-read': 50 }, /unknown key "organization-read"/],
+    [{}, /at least one bucket/],
+    [{ 'account-read': 50, for: '8d' }, /at most 7d/],
+    [{ 'account-read': 50, for: '0h' }, /at most 7d/],
+    [{ 'account-read': 50, for: 'ever' }, /at most 7d/],
+    [{ 'account-read': 50, why: ' ' }, /why: must be text/],
+    [{ 'account-read': 50, why: 'x'.repeat(201) }, /why: must be text/],
+  ])('%j is refused, as a file would be', async (body, message) => {
+    const response = await put(gateway, body);
+    expect(response.status).toBe(400);
+    expect(((await response.json()) as { error: string }).error).toMatch(message);
+    expect(await limitOf(gateway)).toBe('20');
+  });
+
+  it.each(['1e999', '-1e999', '1.5', 'null'])('%s is no limit', async (limit) => {
+    const response = await fetch(`${gateway.adminUrl}/limits/live/accounts/acct_1`, {
+      method: 'PUT',
+      headers: { 'Content-Type': 'application/json' },
+      body: `{"account-read": ${limit}, "why": "launch"}`,
+    });
+    expect(await response.json()).toEqual({ error: 'account-read: must be a whole number of points.' });
+    expect(response.status).toBe(400);
+    expect(await limitOf(gateway)).toBe('20');
+    expect(await list(gateway)).toEqual([]);
+  });
 });
 
 it('weir explain shows it', async () => {

@@ -53,7 +53,7 @@ async function untilNamed({ url, lines }: Running): Promise<Line> {
       expect(line, lines.join('\n')).toBeDefined();
       return line;
     },
-    { timeout: 60_000, interval: 20 },
+    { timeout: 60_000, interval: 100 },
   );
   if (named === undefined) throw new Error('unreachable');
   return named;

@@ -4,7 +4,7 @@ import { LIMITS, WINDOW_SECONDS } from '../fixtures/configuration.ts';
 import { remainingOf, startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startApiServer, type TestApiServer } from '../fixtures/kubernetes-api.ts';
 
-const WITHIN = { timeout: 60_000, interval: 20 };
+const WITHIN = { timeout: 60_000, interval: 100 };
 
 const limitsOf = (accountRead: unknown) => ({
   'limits.yaml': JSON.stringify({

@@ -6,7 +6,7 @@ import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../fixtures/weir-process.ts';
 
 /** Long enough for a machine that has much else to do; how long it takes is measured under load, below. */
-const WITHIN = { timeout: 60_000, interval: 20 };
+const WITHIN = { timeout: 60_000, interval: 100 };
 
 function mount(data: Readonly<Record<string, unknown>>): ConfigMap {
   const configMap = mountConfigMap(data);
@@ -173,7 +173,7 @@ it('under load: within two seconds, without a failed request and without a resta
   const raise = async (limit: number) => {
     limits.swap({ 'limits.yaml': limitsOf(limit) });
     const swappedMs = performance.now();
-    await vi.waitFor(() => expect(policy).toContain(`q=${limit}`), WITHIN);
+    await vi.waitFor(() => expect(policy).toContain(`q=${limit}`), { timeout: 60_000, interval: 20 });
     return performance.now() - swappedMs;
   };
   // A stall of the whole machine would fail the first, so there may be another. Nothing else may be tried again.

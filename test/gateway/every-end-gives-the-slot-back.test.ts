@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Redis } from 'ioredis';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
-import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { type SendOptions, startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { connectRaw } from '../fixtures/raw.ts';
 import { sharedRedisUrl, uniquePrefix, uniqueRedisStore } from '../fixtures/redis-url.ts';
 import { STORES } from '../fixtures/stores.ts';
@@ -14,12 +14,9 @@ import { startWeir } from '../fixtures/weir-process.ts';
 
 const SOON = { timeout: 20_000, interval: 20 };
 const LIMITS = { limits: { 'in-flight': { per: 'account', concurrent: 3 } } };
-const AUTHORIZED = 'Authorization: Bearer service';
 
 /** What an end has to work with. */
 interface Rig {
-  readonly gateway: TestGateway;
-  readonly upstream: TunnelUpstream;
   /** The upstream's side of a request that has just been sent, which holds its slot. */
   arrived(): Promise<ServerResponse>;
   /** Waits until a request holds its slot. */
@@ -27,6 +24,7 @@ interface Rig {
   /** Sends the start of a request. */
   raw(...lines: readonly string[]): Promise<Socket>;
   get(): Promise<Response>;
+  put(path: string, options: SendOptions): Promise<Response>;
   /** A WebSocket, which holds its slot: the client's side of it, and the upstream's. */
   tunnel(): Promise<{ readonly client: Socket; readonly server: Socket }>;
 }
@@ -101,15 +99,15 @@ const ENDS: Readonly<Record<string, End>> = {
     },
   },
   'a header was invalid': {
-    async run({ gateway }) {
-      expect((await gateway.send('PUT', '/v3/strict/th_a', { body: '{}' })).status).toBe(422);
+    async run({ put }) {
+      expect((await put('/v3/strict/th_a', { body: '{}' })).status).toBe(422);
     },
   },
   'the body was invalid': {
-    async run({ gateway }) {
+    async run({ put }) {
       const headers = { 'Idempotency-Key': 'a', 'Content-Type': 'application/json' };
       const sent = { headers, body: '{"name":"too long"}' };
-      expect((await gateway.send('PUT', '/v3/strict/th_a', sent)).status).toBe(422);
+      expect((await put('/v3/strict/th_a', sent)).status).toBe(422);
     },
   },
   'the upstream cannot be reached': {
@@ -194,52 +192,86 @@ const ENDS: Readonly<Record<string, End>> = {
 };
 
 /** A gateway whose upstream answers when the test says. */
-async function startRig(store: object, { upstream: more, listen = {} }: End) {
-  const waiting: ServerResponse[] = [];
+interface Stage {
+  readonly gateway: TestGateway;
+  readonly upstream: TunnelUpstream;
+  /** The requests that have reached the upstream. */
+  readonly arrivals: readonly ServerResponse[];
+}
+
+/** Each end has a caller of its own, because most of them share a gateway. */
+const CALLERS = Object.keys(ENDS).map((_, index) => `caller-${index}`);
+
+const IDENTITIES = {
+  tokens: Object.fromEntries(CALLERS.map((id) => [id, id])),
+  principals: Object.fromEntries(CALLERS.map((id) => [id, { type: 'ServiceAccount', account: id }])),
+  accounts: Object.fromEntries(CALLERS.map((id) => [id, {}])),
+};
+
+async function startStage(store: object, { upstream: more, listen = {} }: Partial<End> = {}): Promise<Stage> {
+  const arrivals: ServerResponse[] = [];
   const upstream = await startTunnelUpstream((request, response) => {
     request.resume();
-    waiting.push(response);
+    arrivals.push(response);
   });
-  const settings = { upstream: { url: upstream.url, ...more }, listen };
-  const gateway = await startGateway({ store: { ...store }, settings, limits: LIMITS, upstream });
-  onTestFinished(() => gateway.close());
+  const gateway = await startGateway({
+    store: { ...store, keyPrefix: uniquePrefix() },
+    settings: { upstream: { url: upstream.url, ...more }, listen },
+    limits: LIMITS,
+    identities: IDENTITIES,
+    upstream,
+  });
+  return { gateway, upstream, arrivals };
+}
+
+function rigFor(caller: string, { gateway, upstream, arrivals }: Stage) {
+  const earlier = arrivals.length;
+  const authorized = `Authorization: Bearer ${caller}`;
   const inFlight = async () => {
-    const read = await fetch(`${gateway.adminUrl}/usage/accounts/acct_1?wait=no`);
+    const read = await fetch(`${gateway.adminUrl}/usage/accounts/${caller}?wait=no`);
     const { buckets } = (await read.json()) as Usage;
     return buckets.find(({ bucket }) => bucket === 'in-flight')?.inFlight;
   };
   const held = () => expect.poll(inFlight, SOON).toBe(1);
   const rig: Rig = {
-    gateway,
-    upstream,
     held,
-    get: () => gateway.send('GET', '/v3/reports'),
+    get: () => gateway.send('GET', '/v3/reports', { token: caller }),
+    put: (path, options) => gateway.send('PUT', path, { token: caller, ...options }),
     async raw(...lines) {
       const client = await connectRaw(gateway.url);
       client.on('error', () => {});
       onTestFinished(() => void client.destroy());
-      client.write(`${[...lines, 'Host: w', AUTHORIZED].join('\r\n')}\r\n\r\n`);
+      client.write(`${[...lines, 'Host: w', authorized].join('\r\n')}\r\n\r\n`);
       return client;
     },
     async arrived() {
-      await vi.waitFor(() => expect(waiting).toHaveLength(1), SOON);
+      await vi.waitFor(() => expect(arrivals).toHaveLength(earlier + 1), SOON);
       await held();
-      return waiting[0] as ServerResponse;
+      return arrivals[earlier] as ServerResponse;
     },
     async tunnel() {
-      const { socket: client, status } = await handshake(gateway.url, '/v3/feed', [AUTHORIZED]);
+      const { socket: client, status } = await handshake(gateway.url, '/v3/feed', [authorized]);
       expect(status).toBe(101);
       await held();
       client.resume();
-      return { client, server: upstream.tunnels[0] as Socket };
+      return { client, server: upstream.tunnels.at(-1) as Socket };
     },
   };
   return { rig, inFlight };
 }
 
 describe.each(STORES)('counted by the $kind store, a slot is given back when', ({ store }) => {
-  it.each(Object.entries(ENDS))('%s', async (_, end) => {
-    const { rig, inFlight } = await startRig({ ...store(), keyPrefix: uniquePrefix() }, end);
+  let shared: Stage;
+  beforeAll(async () => {
+    shared = await startStage(store());
+  });
+  afterAll(() => shared.gateway.close());
+
+  it.each(Object.entries(ENDS))('%s', async (name, end) => {
+    const isUsual = end.upstream === undefined && end.listen === undefined;
+    const stage = isUsual ? shared : await startStage(store(), end);
+    if (!isUsual) onTestFinished(() => stage.gateway.close());
+    const { rig, inFlight } = rigFor(CALLERS[Object.keys(ENDS).indexOf(name)] ?? '', stage);
     await end.run(rig);
     // A replica states what it holds each second, so a slot that it forgot to give back would not expire.
     await expect.poll(inFlight, SOON).toBe(0);
@@ -257,7 +289,7 @@ it('a replica that ends gives its slots back, and does not leave them to expire'
   onTestFinished(() => weir.close());
   const headers = { Authorization: 'Bearer service' };
   const asked = fetch(`${weir.url}/v3/reports`, { headers }).catch(() => 'broken off');
-  await handshake(weir.url, '/v3/feed', [AUTHORIZED]);
+  await handshake(weir.url, '/v3/feed', ['Authorization: Bearer service']);
   const key = bucketKey(store.keyPrefix, 'org_1', `in-flight${SLOTS_ENDING}`, 'acct_1');
   // How many slots the lease has: there is one replica.
   const held = async () => (await client.getBuffer(key))?.readUInt32BE(22);

@@ -1,4 +1,4 @@
-import { afterEach, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { remainingOf, startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
@@ -29,23 +29,41 @@ function redirecting(from: string, to: string): Promise<TestUpstream> {
   });
 }
 
-let gateway: TestGateway;
-afterEach(() => gateway.close());
+/** The requests of a test are those of a caller of its own, because the tests share gateways. */
+const CALLERS = Array.from({ length: 50 }, (_, index) => `caller-${index}`);
+let callers = 0;
 
 async function start(pathProfile: object, upstream: TestUpstream, unlisted = 'charge'): Promise<TestGateway> {
   const settings = {
     operations: { openapi: 'openapi.yaml', list: LIST, unlisted },
     upstream: { url: upstream.url, pathProfile },
   };
-  return startGateway({ upstream, settings });
+  const ids = ['service', ...CALLERS];
+  const identities = {
+    tokens: Object.fromEntries(ids.map((id) => [id, id])),
+    principals: Object.fromEntries(ids.map((id) => [id, { type: 'ServiceAccount', account: id }])),
+    accounts: Object.fromEntries(ids.map((id) => [id, {}])),
+  };
+  return startGateway({ upstream, settings, identities });
 }
+
+const gateways = new Map<string, TestGateway>();
+beforeAll(async () => {
+  for (const trailingSlash of ['refuse', 'remove', 'distinct', 'same'])
+    gateways.set(trailingSlash, await start({ trailingSlash }, await startUpstream()));
+});
+afterAll(async () => {
+  for (const gateway of gateways.values()) await gateway.close();
+});
 
 /** The status, and for a forwarded request the path that the upstream received and the points that it cost. */
 async function outcome(trailingSlash: string, method: string, path: string): Promise<string> {
-  const upstream = await startUpstream();
-  gateway = await start({ trailingSlash }, upstream);
-  const response = await gateway.send(method, path);
-  const seen = upstream.seen[0];
+  const gateway = gateways.get(trailingSlash);
+  if (gateway === undefined) throw new TypeError(`no gateway has the profile ${trailingSlash}`);
+  const { seen: requests } = gateway.upstream;
+  const before = requests.length;
+  const response = await gateway.send(method, path, { token: CALLERS[callers++] ?? '' });
+  const seen = requests[before];
   if (seen === undefined) return `${response.status}`;
   const remaining = remainingOf(response) ?? {};
   const left = remaining['account-read'] ?? remaining['account-write'];
@@ -115,7 +133,8 @@ it.each([
 
 it('without a setting, a slash at the end is charged like the path without it, and forwarded', async () => {
   const upstream = await startUpstream();
-  gateway = await start({}, upstream, 'reject');
+  const gateway = await start({}, upstream, 'reject');
+  onTestFinished(() => gateway.close());
   const response = await gateway.send('GET', '/list/');
   expect([response.status, upstream.seen[0]?.url]).toEqual([200, '/list/']);
   expect(remainingOf(response)).toMatchObject({ 'account-read': 13 });
@@ -128,7 +147,8 @@ it.each([
   ['/plain', '/plain/'],
   ['/items', '/items/'],
 ])('a redirect of the framework from %s to %s ends at the resource', async (from, to) => {
-  gateway = await start({}, await redirecting(from, to));
+  const gateway = await start({}, await redirecting(from, to));
+  onTestFinished(() => gateway.close());
   const response = await gateway.send('GET', from);
   expect([response.status, new URL(response.url).pathname]).toEqual([200, to]);
 });

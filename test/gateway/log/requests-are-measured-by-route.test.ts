@@ -6,7 +6,7 @@ import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { type HistogramPoint, plain, startCollector } from '../../fixtures/otlp-collector.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
 
-const WITHIN = { timeout: 30_000, interval: 20 };
+const WITHIN = { timeout: 30_000, interval: 100 };
 
 async function start(isOn = true): Promise<TestGateway> {
   const gateway = await startGateway({ settings: { metrics: { http: isOn } } });

@@ -38,8 +38,8 @@ it('clients that end their side leave the upstream, and those that wait never re
 });
 
 it.each([
-  ['plain', () => ({})],
-  ['TLS', () => ({ tls: newCertificate() })],
+  ['plain', {}],
+  ['TLS', { tls: newCertificate() }],
 ])('so has one that has asked for a WebSocket and still waits: %s', async (_, listen) => {
   const behind: Socket[] = [];
   const upstream = await startTcpUpstream((socket) => behind.push(socket.resume()));
@@ -47,7 +47,7 @@ it.each([
     upstream,
     limits: PLENTY,
     settings: {
-      listen: { host: '127.0.0.1', port: 0, ...listen() },
+      listen: { host: '127.0.0.1', port: 0, ...listen },
       // One place for this client and one for others, and tunnels may have both.
       upstream: { url: upstream.url, connections: 2, tunnelPercent: 100, queueTimeoutMs: 60_000 },
     },

@@ -91,9 +91,9 @@ async function textOf(socket: Socket): Promise<string> {
   return text;
 }
 
-const PORTS: [string, () => object][] = [
-  ['plain', () => ({})],
-  ['TLS', () => ({ tls: newCertificate() })],
+const PORTS: [string, object][] = [
+  ['plain', {}],
+  ['TLS', { tls: newCertificate() }],
 ];
 
 describe.each(PORTS)('over %s', (_, listen) => {
@@ -101,7 +101,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
     ['a client that closes', (client: Socket) => client.destroy()],
     ['a client that resets', reset],
   ])('%s closes the upstream', async (_, leave) => {
-    const { gateway, open } = await start(listen());
+    const { gateway, open } = await start(listen);
     const { client, behind } = await open();
     expect(await openTunnels(gateway)).toBe('1');
     leave(client);
@@ -114,7 +114,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
     ['closes', (behind: Socket) => behind.destroy()],
     ['resets', reset],
   ])('an upstream that %s closes the client', async (_, leave) => {
-    const { gateway, open } = await start(listen());
+    const { gateway, open } = await start(listen);
     const { client, behind } = await open();
     leave(behind);
     await until(client, 'end');
@@ -123,7 +123,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
   });
 
   it('a side that ends gets the rest of what the other side sends', async () => {
-    const { gateway, open } = await start(listen());
+    const { gateway, open } = await start(listen);
     const { client, behind } = await open();
     const asked = textOf(behind);
     const answered = textOf(client);
@@ -137,7 +137,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
   });
 
   it('an upstream that ends is followed by a client that still sends', async () => {
-    const { open } = await start(listen());
+    const { open } = await start(listen);
     const { client, behind } = await open();
     const asked = textOf(behind);
     const answered = textOf(client);
@@ -152,7 +152,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
     ['a client', ({ client }: Tunnel) => client],
     ['an upstream', ({ behind }: Tunnel) => behind],
   ])('%s that ends alone closes both sides, which is not an idle tunnel', async (_, sideOf) => {
-    const { gateway, open } = await start(listen(), { tunnelIdleTimeoutMs: PAUSE_MS });
+    const { gateway, open } = await start(listen, { tunnelIdleTimeoutMs: PAUSE_MS });
     const tunnel = await open();
     sideOf(tunnel).end();
     await Promise.all([until(tunnel.client, 'end'), until(tunnel.behind, 'end')]);
@@ -161,7 +161,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
   });
 
   it('a client that ended before its handshake was answered closes both sides, which is not an idle tunnel', async () => {
-    const { gateway } = await start({ ...listen(), halfClose: 'serve' }, { tunnelIdleTimeoutMs: PAUSE_MS });
+    const { gateway } = await start({ ...listen, halfClose: 'serve' }, { tunnelIdleTimeoutMs: PAUSE_MS });
     const client = await connectRaw(gateway.url);
     client.on('error', () => {});
     client.allowHalfOpen = true;
@@ -172,7 +172,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
   });
 
   it('a client that keeps sending, and never ends, is closed after its upstream', async () => {
-    const { open } = await start(listen());
+    const { open } = await start(listen);
     const { client, behind } = await open();
     const timer = setInterval(() => client.write('more'), PAUSE_MS);
     onTestFinished(() => clearInterval(timer));
@@ -183,7 +183,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
 
   it('an idle tunnel is closed on both sides, and named so in the log', async () => {
     const log = { log: { level: 'info', access: true } };
-    const { gateway, open } = await start(listen(), { tunnelIdleTimeoutMs: PAUSE_MS }, log);
+    const { gateway, open } = await start(listen, { tunnelIdleTimeoutMs: PAUSE_MS }, log);
     const { client, behind } = await open();
     await Promise.all([until(client, 'end'), until(behind, 'end')]);
     await expect.poll(() => idleTunnels(gateway)).toBe('1');
@@ -196,7 +196,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
     ['the client', ({ client }) => client],
     ['the upstream', ({ behind }) => behind],
   ])('a tunnel on which only %s sends stays open', async ([_, sideOf], { onTestFinished }) => {
-    const { open } = await start(listen(), { tunnelIdleTimeoutMs: IDLE_MS }, {}, onTestFinished);
+    const { open } = await start(listen, { tunnelIdleTimeoutMs: IDLE_MS }, {}, onTestFinished);
     const busy = await open();
     const timer = setInterval(() => sideOf(busy).write('ping'), PAUSE_MS);
     onTestFinished(() => clearInterval(timer));
@@ -208,7 +208,7 @@ describe.each(PORTS)('over %s', (_, listen) => {
   });
 
   it('a gateway that shuts down closes both sides at the end of its grace period', async () => {
-    const { gateway, open } = await start(listen());
+    const { gateway, open } = await start(listen);
     const { client, behind } = await open();
     await Promise.all([gateway.close(), until(client, 'end'), until(behind, 'end')]);
   });

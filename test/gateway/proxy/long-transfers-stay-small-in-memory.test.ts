@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
@@ -54,7 +55,10 @@ async function peakDuring(work: Promise<unknown>): Promise<number> {
     state.isDone = true;
   });
   let peak = 0;
-  while (!state.isDone) peak = Math.max(peak, await residentBytes());
+  while (!state.isDone) {
+    peak = Math.max(peak, await residentBytes());
+    await setTimeout(20);
+  }
   return peak;
 }
 

@@ -6,6 +6,9 @@ import { describe, expect, it } from 'vitest';
 import { linesOf } from '../../fixtures/log-lines.ts';
 import { connectRaw } from '../../fixtures/raw.ts';
 import { startSettling } from '../../fixtures/settling.ts';
+import { SharedSettling } from './shared-settling.ts';
+
+const shared = new SharedSettling();
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 
@@ -35,9 +38,8 @@ describe('a request reserves', () => {
       32_000,
     ],
   ])('%s: %s', async (_, body, headers, cost) => {
-    const gateway = await startSettling();
     let received = '';
-    gateway.answer = (response, request) => {
+    shared.answer = (response, request) => {
       request.setEncoding('utf8').on('data', (text: string) => {
         received += text;
       });
@@ -45,21 +47,21 @@ describe('a request reserves', () => {
     };
     const sent = body === undefined ? {} : { body };
     expect(
-      (await gateway.send('POST', '/reserve', { ...sent, headers: { ...JSON_TYPE, ...headers } })).status,
+      (await shared.gateway.send('POST', '/reserve', { ...sent, headers: { ...JSON_TYPE, ...headers } }))
+        .status,
     ).toBe(200);
-    expect(await gateway.costOf()).toEqual({ cost });
+    expect(await shared.lastCost()).toEqual({ cost });
     if (!('Content-Encoding' in headers)) expect(received).toBe(body ?? '');
   });
 });
 
 it('a body in chunks is read, and reaches the upstream as it is', async () => {
-  const gateway = await startSettling();
   const received: Buffer[] = [];
-  gateway.answer = (response, request) => {
+  shared.answer = (response, request) => {
     request.on('data', (chunk: Buffer) => received.push(chunk)).on('end', () => response.end('done'));
   };
   const body = `{"prompt":"${'größer '.repeat(10_000)}","max_tokens":5}`;
-  const sent = request(`${gateway.url}/reserve`, {
+  const sent = request(`${shared.gateway.url}/reserve`, {
     method: 'POST',
     headers: { Authorization: 'Bearer service' },
   });
@@ -70,7 +72,7 @@ it('a body in chunks is read, and reaches the upstream as it is', async () => {
   sent.end();
   await answered;
   expect(Buffer.concat(received).toString()).toBe(body);
-  expect(await gateway.costOf()).toEqual({ cost: 5 });
+  expect(await shared.lastCost()).toEqual({ cost: 5 });
 });
 
 describe('a body above operations.maxBodyBytes', () => {

@@ -1,46 +1,10 @@
-import { request, type ServerResponse } from 'node:http';
+import { request } from 'node:http';
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PLENTY } from '../../fixtures/configuration.ts';
-import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
-import { linesOf } from '../../fixtures/log-lines.ts';
+import { describe, expect, it } from 'vitest';
 import { inPiecesOf, writePieces } from '../../fixtures/settling.ts';
-import { startUpstream } from '../../fixtures/upstream.ts';
+import { SharedSettling } from './shared-settling.ts';
 
-let gateway: TestGateway;
-/** How the upstream answers. */
-let answer: (response: ServerResponse) => void;
-
-const settled = (path: string, settle: object) => ({ method: 'POST', path, cost: 4_000, settle });
-
-const LIST = [
-  settled('/json', { json: '/usage/total_tokens' }),
-  settled('/header', { header: 'X-Cost' }),
-  settled('/bytes', { bytes: 1024 }),
-  { method: 'GET', path: '/plain', cost: 3 },
-];
-
-beforeAll(async () => {
-  gateway = await startGateway({
-    upstream: await startUpstream((_, response) => answer(response)),
-    limits: PLENTY,
-    settings: { log: { level: 'info' }, operations: { list: LIST } },
-  });
-});
-afterAll(() => gateway.close());
-
-let lineCount = 0;
-/** What the access log says of the cost of the request that has just been sent. */
-async function lastCost(): Promise<object> {
-  lineCount++;
-  await expect.poll(() => linesOf(gateway, 'request').length).toBe(lineCount);
-  const { cost, settled, unsettled } = linesOf(gateway, 'request').at(-1) ?? {};
-  return {
-    ...(cost !== undefined && { cost }),
-    ...(settled !== undefined && { settled }),
-    ...(unsettled !== undefined && { unsettled }),
-  };
-}
+const shared = new SharedSettling();
 
 const COMPLETION = JSON.stringify({ choices: [{ text: 'größer ✓' }], usage: { total_tokens: 812 } });
 
@@ -113,11 +77,11 @@ const BODIES: Body[] = [
 
 describe('a response to an operation with settle: json', () => {
   it.each(BODIES)('costs what it states, whole, with a length: %s', async (_, body, fields = {}) => {
-    answer = (response) => {
+    shared.answer = (response) => {
       response.writeHead(200, { 'Content-Length': Buffer.byteLength(body), ...fields }).end(body);
     };
-    await (await gateway.send('POST', '/json')).arrayBuffer();
-    expect(await lastCost()).toEqual({ cost: 4_000, settled: 812 });
+    await (await shared.gateway.send('POST', '/json')).arrayBuffer();
+    expect(await shared.lastCost()).toEqual({ cost: 4_000, settled: 812 });
   });
 
   it.each(BODIES)(
@@ -126,15 +90,15 @@ describe('a response to an operation with settle: json', () => {
       const body = Buffer.from(text as string);
       const lengths = body.length > 10_000 ? [65_537, 10_007] : [1, 2, 7, 64];
       for (const length of lengths) {
-        answer = async (response) => {
+        shared.answer = async (response) => {
           response.writeHead(200, fields);
           await writePieces(response, inPiecesOf(body, length));
           response.end();
         };
         // fetch would decode it.
-        const received = await receive(gateway.url);
+        const received = await receive(shared.gateway.url);
         expect(received.equals(body)).toBe(true);
-        expect(await lastCost()).toEqual({ cost: 4_000, settled: 812 });
+        expect(await shared.lastCost()).toEqual({ cost: 4_000, settled: 812 });
       }
     },
   );
@@ -170,11 +134,11 @@ describe('a response to an operation with settle: json', () => {
     ['encoding', gzipSync(gzipSync(COMPLETION)), { 'Content-Encoding': 'gzip, gzip' }],
     ['encoding', COMPLETION, { 'Content-Encoding': 'constructor' }],
   ])('costs what it has reserved if its cost is %s', async (unsettled, body, fields) => {
-    answer = (response) => response.writeHead(200, { ...fields }).end(body);
+    shared.answer = (response) => response.writeHead(200, { ...fields }).end(body);
     const length = Buffer.byteLength(body);
     const before = await countOf(unsettled);
-    expect((await receive(gateway.url)).length).toBe(length);
-    expect(await lastCost()).toEqual({ cost: 4_000, unsettled });
+    expect((await receive(shared.gateway.url)).length).toBe(length);
+    expect(await shared.lastCost()).toEqual({ cost: 4_000, unsettled });
     expect(await countOf(unsettled)).toBe(before + 1);
   });
 });
@@ -195,13 +159,13 @@ describe('a response to an operation with settle: header', () => {
     [{ 'X-Cost': '' }, undefined, { unsettled: 'invalid' }],
     [{}, undefined, { unsettled: 'missing' }],
   ])('%j and trailers %j', async (fields, trailers, cost) => {
-    answer = (response) => {
+    shared.answer = (response) => {
       response.writeHead(200, fields as Record<string, string>).write('x');
       if (trailers !== undefined) response.addTrailers(trailers as unknown as Record<string, string>);
       response.end();
     };
-    await (await gateway.send('POST', '/header')).text();
-    expect(await lastCost()).toEqual({ cost: 4_000, ...cost });
+    await (await shared.gateway.send('POST', '/header')).text();
+    expect(await shared.lastCost()).toEqual({ cost: 4_000, ...cost });
   });
 });
 
@@ -213,27 +177,27 @@ describe('a response to an operation with settle: bytes', () => {
     [1025, 2],
     [5_000_000, 4883],
   ])('of %i bytes costs %i points', async (length, points) => {
-    answer = (response) => response.end(Buffer.alloc(length));
-    await (await gateway.send('POST', '/bytes')).arrayBuffer();
-    expect(await lastCost()).toEqual({ cost: 4_000, settled: points });
+    shared.answer = (response) => response.end(Buffer.alloc(length));
+    await (await shared.gateway.send('POST', '/bytes')).arrayBuffer();
+    expect(await shared.lastCost()).toEqual({ cost: 4_000, settled: points });
   });
 
   it('counts the bytes that are sent, not what they are decoded to', async () => {
     const body = gzipSync(Buffer.alloc(1_000_000));
-    answer = (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(body);
-    await (await gateway.send('POST', '/bytes')).arrayBuffer();
-    expect(await lastCost()).toEqual({ cost: 4_000, settled: Math.ceil(body.length / 1024) });
+    shared.answer = (response) => response.writeHead(200, { 'Content-Encoding': 'gzip' }).end(body);
+    await (await shared.gateway.send('POST', '/bytes')).arrayBuffer();
+    expect(await shared.lastCost()).toEqual({ cost: 4_000, settled: Math.ceil(body.length / 1024) });
   });
 });
 
 it('an operation that is not settled has the line that it had', async () => {
-  answer = (response) => response.writeHead(200, { 'X-Cost': '12' }).end(COMPLETION);
-  await (await gateway.send('GET', '/plain')).text();
-  expect(await lastCost()).toEqual({ cost: 3 });
+  shared.answer = (response) => response.writeHead(200, { 'X-Cost': '12' }).end(COMPLETION);
+  await (await shared.gateway.send('GET', '/plain')).text();
+  expect(await shared.lastCost()).toEqual({ cost: 3 });
 });
 
 async function countOf(reason: string): Promise<number> {
-  const metrics = await gateway.metrics();
+  const metrics = await shared.gateway.metrics();
   return Number(
     new RegExp(`^weir_unsettled_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(metrics)?.[1] ?? 0,
   );

@@ -1,10 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import type { TestGateway } from '../../fixtures/gateway.ts';
 import { linesOf } from '../../fixtures/log-lines.ts';
 import { connectRaw, sendRaw } from '../../fixtures/raw.ts';
-import { type Settling, startSettling } from '../../fixtures/settling.ts';
+import { startSettling } from '../../fixtures/settling.ts';
 import { handshake, startTunnelUpstream } from '../../fixtures/tunnels.ts';
+import { SharedSettling } from './shared-settling.ts';
+
+const shared = new SharedSettling();
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 const EVENT = 'data: {"usage":{"total_tokens":7}}\n\n';
@@ -13,7 +17,7 @@ const EVENTS = { 'Content-Type': 'text/event-stream' };
 const LONG_TEXT = 'x'.repeat(1_200_000);
 
 /** Sends a request, and leaves when the first bytes of the response's body have come. */
-async function leaveEarly(gateway: Settling, path: string): Promise<void> {
+async function leaveEarly(gateway: TestGateway, path: string): Promise<void> {
   const client = await connectRaw(gateway.url);
   client.on('error', () => {}).write(`POST ${path} HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`);
   let text = '';
@@ -33,13 +37,12 @@ it.each([
 ])(
   'a client that leaves early pays what it has reserved, or what is known if that is more: %s',
   async (path, body, cost) => {
-    const gateway = await startSettling();
-    gateway.answer = (response) => response.writeHead(200, { ...EVENTS, 'X-Cost': '7' }).write(body);
-    if (body.length < 200_000) await leaveEarly(gateway, path);
-    else await leaveAfter(gateway, path, 5_000 * 1024);
-    const known = await gateway.costOf();
+    shared.answer = (response) => response.writeHead(200, { ...EVENTS, 'X-Cost': '7' }).write(body);
+    if (body.length < 200_000) await leaveEarly(shared.gateway, path);
+    else await leaveAfter(shared.gateway, path, 5_000 * 1024);
+    const known = await shared.lastCost();
     expect(known).toEqual({ cost: 4_000, ...cost });
-    if (known.settled !== undefined) expect(known.settled).toBeGreaterThanOrEqual(4_000);
+    if ('settled' in known) expect(known.settled).toBeGreaterThanOrEqual(4_000);
   },
 );
 
@@ -63,7 +66,7 @@ it.each([
   },
 );
 
-async function leaveAfter(gateway: Settling, path: string, bytes: number): Promise<void> {
+async function leaveAfter(gateway: TestGateway, path: string, bytes: number): Promise<void> {
   const client = await connectRaw(gateway.url);
   client.on('error', () => {}).write(`POST ${path} HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`);
   for await (const _ of client) if (client.bytesRead > bytes) break;
@@ -71,15 +74,14 @@ async function leaveAfter(gateway: Settling, path: string, bytes: number): Promi
 }
 
 it('a client that leaves before the response pays what it has reserved', async () => {
-  const gateway = await startSettling();
   const arrived = new Promise<void>((resolve) => {
-    gateway.answer = () => resolve();
+    shared.answer = () => resolve();
   });
-  const client = await connectRaw(gateway.url);
+  const client = await connectRaw(shared.gateway.url);
   client.on('error', () => {}).write(`POST /json HTTP/1.1\r\n${HEAD}Content-Length: 0\r\n\r\n`);
   await arrived;
   client.resetAndDestroy();
-  expect(await gateway.costOf()).toEqual({ cost: 4_000, unsettled: 'abandoned' });
+  expect(await shared.lastCost()).toEqual({ cost: 4_000, unsettled: 'abandoned' });
 });
 
 const broken =
@@ -101,13 +103,12 @@ it.each([
 ])(
   'an upstream that breaks off leaves the reservation, or what is known if that is more: %s',
   async (path, answer, cost) => {
-    const gateway = await startSettling();
-    gateway.answer = answer;
+    shared.answer = answer;
     await sendRaw(
-      gateway.url,
+      shared.gateway.url,
       `POST ${path} HTTP/1.1\r\n${HEAD}Content-Length: 0\r\nConnection: close\r\n\r\n`,
     );
-    expect(await gateway.costOf()).toEqual({ cost: 4_000, ...cost });
+    expect(await shared.lastCost()).toEqual({ cost: 4_000, ...cost });
   },
 );
 
@@ -118,28 +119,31 @@ it.each([
   ['POST', '/json', 204, { unsettled: 'missing' }],
   ['POST', '/header', 204, { settled: 3 }],
 ])('a response without a body has no bytes: %s %s, %i', async (method, path, status, cost) => {
-  const gateway = await startSettling();
-  gateway.answer = (response) => {
+  shared.answer = (response) => {
     const fields = status === 200 ? { 'Content-Length': 5_000 } : {};
     response.writeHead(status, { 'X-Cost': '3', ...fields }).end();
   };
-  await (await gateway.send(method, path)).text();
-  expect(await gateway.costOf()).toEqual({ cost: 4_000, ...cost });
+  await (await shared.gateway.send(method, path)).text();
+  expect(await shared.lastCost()).toEqual({ cost: 4_000, ...cost });
 });
 
 it('a response whose end is the end of its connection is whole', async () => {
-  const gateway = await startSettling();
-  gateway.answer = (response) => {
+  shared.answer = (response) => {
     response.socket?.end('HTTP/1.0 200 OK\r\n\r\n{"usage":{"total_tokens":812}}');
   };
-  const { text } = await sendRaw(gateway.url, `POST /json HTTP/1.0\r\n${HEAD}Content-Length: 0\r\n\r\n`);
+  const { text } = await sendRaw(
+    shared.gateway.url,
+    `POST /json HTTP/1.0\r\n${HEAD}Content-Length: 0\r\n\r\n`,
+  );
   expect(text).toContain('{"usage":{"total_tokens":812}}');
-  expect(await gateway.costOf()).toEqual({ cost: 4_000, settled: 812 });
+  expect(await shared.lastCost()).toEqual({ cost: 4_000, settled: 812 });
 });
 
 it('a tunnel costs what it has reserved', async () => {
-  const gateway = await startSettling({ upstream: await startTunnelUpstream() });
+  const upstream = await startTunnelUpstream();
+  const gateway = await startSettling({ upstream });
   const { socket } = await handshake(gateway.url, '/bytes', ['Authorization: Bearer service']);
   socket.destroy();
+  for (const tunnel of upstream.tunnels) tunnel.resume().once('end', () => tunnel.end());
   expect(await gateway.costOf()).toEqual({ cost: 4_000, unsettled: 'tunnel' });
 });
