@@ -1,4 +1,4 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { FindResult } from '../../src/admin/find/finder.ts';
 import { find } from '../../src/commands/find.ts';
 import type { UsageOptions } from '../../src/commands/past-usage.ts';
@@ -26,35 +26,42 @@ const put = (gateway: TestGateway, path: string, body: object) =>
     body: JSON.stringify({ why: 'test', by: 'me', ...body }),
   });
 
-it.each([
-  ['acct_1', [['account', 'acct_1']]],
-  ['org_1', [['organization', 'org_1']]],
-  ['svc_1', [['principal', 'svc_1']]],
-  ['account-read', [['limit', 'account-read']]],
-  ['10.1.2.3/8', [['address', '10.0.0.0/8']]],
-  ['GET /v3/reports', [['operation', 'reportRead']]],
-  ['nobody', []],
-])('%s is found as %j', async (q, expected) => {
-  const gateway = await start();
-  const { found: all } = await found(gateway, q);
-  expect(all.map(({ kind, id }) => [kind, id])).toEqual(expected);
-});
+describe('what the files name', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    const limits = {
+      limits: {
+        exports: { per: 'account', concurrent: 4 },
+        month: { per: 'organization', requests: 'none', period: 'month' },
+      },
+      plans: { pro: { 'account-read': 500, exports: 9 } },
+    };
+    gateway = await startGateway({ limits });
+  });
+  afterAll(() => gateway.close());
 
-it.each([
-  ['svc_1', 'ServiceAccount of account acct_1'],
-  ['account-read', '20 points per minute, per account'],
-  ['month', 'no limit on requests per month, per organization'],
-  ['exports', '4 concurrent requests, per account'],
-  ['pro', 'sets account-read, exports'],
-])('%s is found with what it is: %s', async (q, text) => {
-  const limits = {
-    limits: {
-      exports: { per: 'account', concurrent: 4 },
-      month: { per: 'organization', requests: 'none', period: 'month' },
-    },
-    plans: { pro: { 'account-read': 500, exports: 9 } },
-  };
-  expect((await found(await start({ limits }), q)).found).toMatchObject([{ text }]);
+  it.each([
+    ['acct_1', [['account', 'acct_1']]],
+    ['org_1', [['organization', 'org_1']]],
+    ['svc_1', [['principal', 'svc_1']]],
+    ['account-read', [['limit', 'account-read']]],
+    ['10.1.2.3/8', [['address', '10.0.0.0/8']]],
+    ['GET /v3/reports', [['operation', 'reportRead']]],
+    ['nobody', []],
+  ])('%s is found as %j', async (q, expected) => {
+    const { found: all } = await found(gateway, q);
+    expect(all.map(({ kind, id }) => [kind, id])).toEqual(expected);
+  });
+
+  it.each([
+    ['svc_1', 'ServiceAccount of account acct_1'],
+    ['account-read', '20 points per minute, per account'],
+    ['month', 'no limit on requests per month, per organization'],
+    ['exports', '4 concurrent requests, per account'],
+    ['pro', 'sets account-read, exports'],
+  ])('%s is found with what it is: %s', async (q, text) => {
+    expect((await found(gateway, q)).found).toMatchObject([{ text }]);
+  });
 });
 
 it('a request that another replica refused is found', async () => {

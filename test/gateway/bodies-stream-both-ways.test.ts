@@ -18,7 +18,8 @@ it('an upload of any content type arrives to the byte', async () => {
     response.end(digest.digest('hex'));
   });
   gateway = await startGateway({ upstream });
-  const body = 'ä"{[,'.repeat(500_000);
+  const body = 'ä"{[,'.repeat(150_000);
+  const digest = createHash('sha256').update(body).digest('hex');
   for (const type of [
     'application/json',
     'text/plain',
@@ -27,7 +28,7 @@ it('an upload of any content type arrives to the byte', async () => {
     'garbage',
   ]) {
     const answer = await gateway.send('POST', '/v3/things', { body, headers: { 'Content-Type': type } });
-    expect(await answer.text(), type).toBe(createHash('sha256').update(body).digest('hex'));
+    expect(await answer.text(), type).toBe(digest);
   }
 });
 

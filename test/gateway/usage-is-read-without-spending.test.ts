@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import type { BucketUsage, Usage } from '../../src/admin/usage/owner-usage.ts';
 import type { UsageOptions } from '../../src/commands/past-usage.ts';
 import { usage } from '../../src/commands/usage.ts';
@@ -165,31 +165,37 @@ it('Organizations and Persons have their own buckets', async () => {
   ]);
 });
 
-it('an Account that nobody knows is a 404, and any id is only an id', async () => {
-  const gateway = await start();
-  for (const id of ['acct_none', '..%2F..%2Flivez', '%3Cscript%3E', 'x'.repeat(900)]) {
-    const response = await fetch(`${gateway.adminUrl}/usage/accounts/${id}`);
-    expect(response.status, id).toBe(404);
-    expect(response.headers.get('content-type')).toContain('application/json');
-    expect(response.headers.get('x-content-type-options')).toBe('nosniff');
-    expect(await response.json()).toMatchObject({
-      code: 'unknown',
-      nearest: id === 'acct_none' ? expect.anything() : [],
-    });
-  }
-});
+describe('where nothing has been sent', () => {
+  let gateway: TestGateway;
+  beforeAll(async () => {
+    gateway = await startGateway();
+  });
+  afterAll(() => gateway.close());
 
-it.each([
-  ['accounts/acct_1?organization=org_2', 'Account acct_1 belongs to Organization org_1, not to org_2.'],
-  ['persons/person_1?organization=org_2', 'Account acct_1 belongs to Organization org_1, not to org_2.'],
-  ['persons/person_1?account=acct_2', 'Person person_1 belongs to Account acct_1, not to acct_2.'],
-  ['services/svc_org?organization=org_2', 'belongs to Organization org_1, not to org_2.'],
-])('another owner than the files name is refused: %s', async (path, error) => {
-  const gateway = await start();
-  const answer = await fetch(`${gateway.adminUrl}/usage/${path}`);
-  expect([answer.status, await answer.json()]).toEqual([400, { error: expect.stringContaining(error) }]);
-  const right = path.replace('org_2', 'org_1').replace('acct_2', 'acct_1');
-  expect(await read(gateway, right)).toMatchObject({ organization: 'org_1', isKnown: true });
+  it('an Account that nobody knows is a 404, and any id is only an id', async () => {
+    for (const id of ['acct_none', '..%2F..%2Flivez', '%3Cscript%3E', 'x'.repeat(900)]) {
+      const response = await fetch(`${gateway.adminUrl}/usage/accounts/${id}`);
+      expect(response.status, id).toBe(404);
+      expect(response.headers.get('content-type')).toContain('application/json');
+      expect(response.headers.get('x-content-type-options')).toBe('nosniff');
+      expect(await response.json()).toMatchObject({
+        code: 'unknown',
+        nearest: id === 'acct_none' ? expect.anything() : [],
+      });
+    }
+  });
+
+  it.each([
+    ['accounts/acct_1?organization=org_2', 'Account acct_1 belongs to Organization org_1, not to org_2.'],
+    ['persons/person_1?organization=org_2', 'Account acct_1 belongs to Organization org_1, not to org_2.'],
+    ['persons/person_1?account=acct_2', 'Person person_1 belongs to Account acct_1, not to acct_2.'],
+    ['services/svc_org?organization=org_2', 'belongs to Organization org_1, not to org_2.'],
+  ])('another owner than the files name is refused: %s', async (path, error) => {
+    const answer = await fetch(`${gateway.adminUrl}/usage/${path}`);
+    expect([answer.status, await answer.json()]).toEqual([400, { error: expect.stringContaining(error) }]);
+    const right = path.replace('org_2', 'org_1').replace('acct_2', 'acct_1');
+    expect(await read(gateway, right)).toMatchObject({ organization: 'org_1', isKnown: true });
+  });
 });
 
 it('without its store it still shows limits and their sources', async () => {

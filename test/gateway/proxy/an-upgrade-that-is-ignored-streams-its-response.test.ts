@@ -56,7 +56,7 @@ it.each([
     let readBytes = 0;
     client.on('data', (bytes: Buffer) => {
       if (head === '') head = bytes.toString('latin1', 0, 20);
-      for (const byte of bytes) if (byte === 0) readBytes++;
+      for (let at = 0; at < bytes.length; at++) if (bytes[at] === 0) readBytes++;
     });
     client.write(
       `GET /v3/things HTTP/1.1\r\n${HANDSHAKE.join('\r\n')}\r\nAuthorization: Bearer service\r\n\r\n`,
