@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
 import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
@@ -11,12 +12,6 @@ const REFUSAL = '{"the upstream":"takes no more"}';
 const PIECE = Buffer.alloc(65_536, 'x');
 
 let gateway: TestGateway;
-afterEach(() => gateway.close());
-
-async function start(onConnection: (socket: Socket, count: number) => void): Promise<void> {
-  const upstream = await startTcpUpstream(onConnection);
-  gateway = await startGateway({ upstream });
-}
 
 const asChunk = (bytes: Buffer) =>
   Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
@@ -42,17 +37,22 @@ describe('the answer of an upstream that does not wait for the body reaches the 
     ),
   );
 
+  /** What the upstream does once it has the head of the request. */
+  let respond: (socket: Socket) => void;
+  beforeAll(async () => {
+    const upstream = await startTcpUpstream((socket) => socket.once('data', () => respond(socket)));
+    gateway = await startGateway({ upstream, limits: PLENTY });
+  });
+  afterAll(() => gateway.close());
+
   it.each(cases)('$status, then it $end: $framing', async ({ field, frame, finish, status }) => {
-    let client: Socket | undefined;
-    await start((socket) =>
-      socket.once('data', () => {
-        // The gateway reads the client first, and fails to pass this on.
-        client?.write(frame(PIECE));
-        const fields = `Content-Type: application/json\r\nContent-Length: ${REFUSAL.length}`;
-        socket.write(`HTTP/1.1 ${status} No\r\n${fields}\r\n\r\n${REFUSAL}`, () => finish(socket));
-      }),
-    );
-    client = await connectRaw(gateway.url);
+    const client = await connectRaw(gateway.url);
+    respond = (socket) => {
+      // The gateway reads the client first, and fails to pass this on.
+      client.write(frame(PIECE));
+      const fields = `Content-Type: application/json\r\nContent-Length: ${REFUSAL.length}`;
+      socket.write(`HTTP/1.1 ${status} No\r\n${fields}\r\n\r\n${REFUSAL}`, () => finish(socket));
+    };
     const answer = untilClosed(client);
     client.write(`POST /v3/things HTTP/1.1\r\n${HEAD}${field}\r\n\r\n`);
     client.write(frame(PIECE));
@@ -64,12 +64,14 @@ describe('the answer of an upstream that does not wait for the body reaches the 
 });
 
 describe('an upload on a connection that the upstream resets', () => {
+  afterEach(() => gateway.close());
+
   it.each(['POST', 'PUT', 'PATCH'])(
     'is sent again if nothing was sent, and charged once: %s',
     async (method) => {
       const seen: Buffer[][] = [];
       let first: Socket | undefined;
-      await start((socket, count) => {
+      const upstream = await startTcpUpstream((socket, count) => {
         first ??= socket;
         const received: Buffer[] = [];
         seen.push(received);
@@ -78,6 +80,7 @@ describe('an upload on a connection that the upstream resets', () => {
           if (count === 1 || bytes.toString().endsWith('body')) socket.write(OK);
         });
       });
+      gateway = await startGateway({ upstream });
       await (await gateway.send('GET', '/v3/things')).text();
 
       const client = await connectRaw(gateway.url);

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { createServer } from 'node:tls';
-import { afterEach, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { newCertificate } from '../../fixtures/certificate.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { connectRaw, sendRaw } from '../../fixtures/raw.ts';
@@ -10,7 +10,6 @@ import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
 let gateway: TestGateway;
-afterEach(() => gateway.close());
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 
@@ -18,10 +17,11 @@ const NO_UPSTREAM: TestUpstream = { url: '', seen: [], close: async () => {} };
 
 async function start(upstream: TestUpstream, settings: Record<string, unknown> = {}, url = upstream.url) {
   gateway = await startGateway({ upstream, upstreamUrl: url, settings: { upstream: { url, ...settings } } });
+  onTestFinished(() => gateway.close());
 }
 
-async function detailOf(method = 'GET'): Promise<string> {
-  const answer = await gateway.send(method, '/v3/things', method === 'GET' ? {} : { body: '{}' });
+async function detailOf(method = 'GET', at = gateway): Promise<string> {
+  const answer = await at.send(method, '/v3/things', method === 'GET' ? {} : { body: '{}' });
   const text = await answer.text();
   expect(answer.status, text).toBe(503);
   expect(answer.headers.get('Retry-After')).toBeNull();
@@ -48,6 +48,18 @@ describe('the client always gets the same text, without addresses', () => {
     await start(upstream, { headersTimeoutMs: 50 });
     expect(await detailOf('POST')).toBe('The service behind the gateway did not answer in time.');
   });
+});
+
+describe('the client gets the same text, without addresses, when the response', () => {
+  let bytes: string;
+  let shared: TestGateway;
+  beforeAll(async () => {
+    const upstream = await startTcpUpstream((socket) =>
+      socket.once('data', () => socket.write(bytes, 'latin1')),
+    );
+    shared = await startGateway({ upstream });
+  });
+  afterAll(() => shared.close());
 
   it.each([
     ['is no HTTP', 'SSH-2.0-OpenSSH_9.2\r\n'],
@@ -66,9 +78,9 @@ describe('the client always gets the same text, without addresses', () => {
       'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n',
     ],
     ['is interim without end', 'HTTP/1.1 102 Processing\r\n\r\n'.repeat(40)],
-  ])('when the response %s', async (_, bytes) => {
-    await start(await startTcpUpstream((socket) => socket.once('data', () => socket.write(bytes, 'latin1'))));
-    expect(await detailOf()).toBe('The service behind the gateway did not answer.');
+  ])('%s', async (_, sent) => {
+    bytes = sent;
+    expect(await detailOf('GET', shared)).toBe('The service behind the gateway did not answer.');
   });
 });
 

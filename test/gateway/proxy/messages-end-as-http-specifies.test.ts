@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { connectRaw, sendRaw, untilClosed } from '../../fixtures/raw.ts';
 import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
@@ -13,12 +13,16 @@ const KEY = 'Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25
 const HANDSHAKE = `Connection: Upgrade\r\nUpgrade: websocket\r\n${KEY}`;
 
 let gateway: TestGateway;
-afterEach(() => gateway.close());
+
+async function start(options: Parameters<typeof startGateway>[0] = {}): Promise<void> {
+  gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+}
 
 /** An upstream that writes these bytes in answer to each request. */
 async function startSaying(bytes: string): Promise<void> {
   const upstream = await startTcpUpstream((socket) => socket.on('data', () => socket.write(bytes)));
-  gateway = await startGateway({ upstream });
+  await start({ upstream });
 }
 
 const SERVED = { listen: { halfClose: 'serve' } };
@@ -27,7 +31,7 @@ describe('a client that closes its sending side', () => {
   it('after its request gets the response', async () => {
     const held: ServerResponse[] = [];
     const upstream = await startUpstream((_, response) => held.push(response));
-    gateway = await startGateway({ upstream, settings: SERVED });
+    await start({ upstream, settings: SERVED });
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.end(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`);
@@ -41,7 +45,7 @@ describe('a client that closes its sending side', () => {
   });
 
   it('after several requests gets every response', async () => {
-    gateway = await startGateway({ settings: SERVED });
+    await start({ settings: SERVED });
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.end(`GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`.repeat(3));
@@ -49,7 +53,7 @@ describe('a client that closes its sending side', () => {
   });
 
   it('after a refused request gets the refusal', async () => {
-    gateway = await startGateway();
+    await start();
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.end('GET /v3/things HTTP/1.1\r\nHost: weir\r\n\r\n');
@@ -57,7 +61,7 @@ describe('a client that closes its sending side', () => {
   });
 
   it('within a header gets a 400', async () => {
-    gateway = await startGateway();
+    await start();
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.end('GET /v3/things HTTP/1.1\r\nHost: weir\r\n');
@@ -65,7 +69,7 @@ describe('a client that closes its sending side', () => {
   });
 
   it('without a request gets nothing', async () => {
-    gateway = await startGateway();
+    await start();
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.end();
@@ -74,6 +78,11 @@ describe('a client that closes its sending side', () => {
 });
 
 describe('invalid requests', () => {
+  beforeAll(async () => {
+    gateway = await startGateway();
+  });
+  afterAll(() => gateway.close());
+
   it.each([
     ['CONNECT', `CONNECT db.internal:5432 HTTP/1.1\r\nHost: db.internal:5432\r\n${AUTHORIZED}\r\n`, 405],
     ['CONNECT with bytes behind it', `CONNECT weir:80 HTTP/1.1\r\n${HEAD}\r\n${'x'.repeat(1_000)}`, 405],
@@ -94,7 +103,6 @@ describe('invalid requests', () => {
       417,
     ],
   ])('%s', async (_, bytes, status) => {
-    gateway = await startGateway();
     const { statuses, text } = await sendRaw(gateway.url, bytes);
     expect(statuses, text).toEqual([status]);
     expect(text).toMatch(/^Connection: close\r$/m);
@@ -102,17 +110,17 @@ describe('invalid requests', () => {
     expect(text).not.toContain('RateLimit');
     expect(gateway.upstream.seen).toEqual([]);
   });
-
-  it('HTTP/1.0 without Host is served', async () => {
-    gateway = await startGateway();
-    const answer = await sendRaw(gateway.url, `GET /v3/things HTTP/1.0\r\n${AUTHORIZED}\r\n`);
-    expect(answer.statuses).toEqual([200]);
-  });
 });
 
 describe('HTTP/1.0', () => {
+  it('without Host is served', async () => {
+    await start();
+    const answer = await sendRaw(gateway.url, `GET /v3/things HTTP/1.0\r\n${AUTHORIZED}\r\n`);
+    expect(answer.statuses).toEqual([200]);
+  });
+
   it('is never sent a 100, and its body arrives', async () => {
-    gateway = await startGateway();
+    await start();
     const answer = await sendRaw(
       gateway.url,
       `POST /v3/things HTTP/1.0\r\n${HEAD}Expect: 100-continue\r\nContent-Length: 4\r\n\r\nbody`,
@@ -121,7 +129,7 @@ describe('HTTP/1.0', () => {
   });
 
   it('has no WebSocket: the request is served without the upgrade', async () => {
-    gateway = await startGateway();
+    await start();
     const answer = await sendRaw(gateway.url, `GET /v3/things HTTP/1.0\r\n${HEAD}${HANDSHAKE}\r\n`);
     expect(answer.statuses).toEqual([200]);
     expect(gateway.upstream.seen[0]?.headers.upgrade).toBeUndefined();
@@ -168,7 +176,7 @@ describe('an upgrade that the upstream accepts', () => {
       behind.push(socket);
       socket.once('data', () => socket.write(`HTTP/1.1 101 Switching Protocols\r\n${fields}\r\nsecret`));
     });
-    gateway = await startGateway({ upstream });
+    await start({ upstream });
     const { statuses, text } = await sendRaw(
       gateway.url,
       `GET /v3/things HTTP/1.1\r\n${HEAD}${HANDSHAKE}\r\n`,
