@@ -1,16 +1,26 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { DECISIONS, PROTOCOLS } from '../fixtures/decisions.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 
 /** Nothing listens there. */
 const DEAD_STORE = { kind: 'redis', url: 'redis://127.0.0.1:1' };
 
-let gateway: TestGateway;
-afterEach(() => gateway.close());
+/** They are shared, because a gateway waits for its store when it starts. */
+let degrading: TestGateway;
+let rejecting: TestGateway;
+beforeAll(async () => {
+  [degrading, rejecting] = await Promise.all([
+    startGateway({ store: DEAD_STORE }),
+    startGateway({
+      store: { ...DEAD_STORE, onStoreFailure: 'reject' },
+      settings: { decisions: DECISIONS },
+    }),
+  ]);
+});
+afterAll(() => Promise.all([degrading.close(), rejecting.close()]));
 
 it('by default an uncounted request is served, with a header', async () => {
-  gateway = await startGateway({ store: DEAD_STORE });
-  const answer = await gateway.send('GET', '/v3/things');
+  const answer = await degrading.send('GET', '/v3/things');
   expect(answer.status).toBe(200);
   expect(answer.headers.get('Service-RateLimit-Mode')).toBe('degraded');
   expect(answer.headers.get('RateLimit')).toBeNull();
@@ -23,8 +33,11 @@ it.each([
 ])(
   'an uncounted request that $what is degraded too: its $status has the header',
   async ({ status, path }) => {
-    gateway = await startGateway({ store: DEAD_STORE });
-    if (status === 503) await gateway.upstream.close();
+    const gateway = status === 503 ? await startGateway({ store: DEAD_STORE }) : degrading;
+    if (status === 503) {
+      onTestFinished(() => gateway.close());
+      await gateway.upstream.close();
+    }
     const answer = await gateway.send('GET', path);
     expect(answer.status).toBe(status);
     expect(answer.headers.get('Service-RateLimit-Mode')).toBe('degraded');
@@ -34,13 +47,12 @@ it.each([
 );
 
 it('with onStoreFailure: reject it is a 503 that never reaches the upstream, and no 429', async () => {
-  gateway = await startGateway({ store: { ...DEAD_STORE, onStoreFailure: 'reject' } });
-  const answer = await gateway.send('GET', '/v3/things');
+  const answer = await rejecting.send('GET', '/v3/things');
   expect(answer.status).toBe(503);
   expect(await answer.json()).toMatchObject({ code: 'ServiceUnavailable' });
   for (const name of ['Service-RateLimit-Mode', 'RateLimit', 'Retry-After'])
     expect(answer.headers.get(name)).toBeNull();
-  expect(gateway.upstream.seen).toHaveLength(0);
+  expect(rejecting.upstream.seen).toHaveLength(0);
 });
 
 it.each([
@@ -50,12 +62,8 @@ it.each([
 ])(
   'with onStoreFailure: reject a proxy with %s gets it as a %i, which no header calls served',
   async (protocol, status) => {
-    gateway = await startGateway({
-      store: { ...DEAD_STORE, onStoreFailure: 'reject' },
-      settings: { decisions: DECISIONS },
-    });
     const headers = { Authorization: 'Bearer service' };
-    const answer = await PROTOCOLS[protocol]?.(gateway.decisionsUrl, 'GET', '/v3/things', headers);
+    const answer = await PROTOCOLS[protocol]?.(rejecting.decisionsUrl, 'GET', '/v3/things', headers);
     expect(answer?.status).toBe(status);
     expect(answer?.headers['x-weir-status']).toBe(status === 503 ? undefined : '503');
     expect(answer?.headers).not.toHaveProperty('service-ratelimit-mode');
@@ -63,6 +71,9 @@ it.each([
 );
 
 describe('with onStoreFailure: share', () => {
+  let gateway: TestGateway;
+  afterEach(() => gateway.close());
+
   const SHARE = { ...DEAD_STORE, onStoreFailure: 'share', expectedReplicas: 2 };
   const send = () => gateway.send('GET', '/v3/things', { token: 'lonely' });
 
