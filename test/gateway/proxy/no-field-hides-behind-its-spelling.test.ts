@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 import { sendRaw } from '../../fixtures/raw.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
@@ -112,7 +113,7 @@ describe('however its separators are written', () => {
         expect(answer.statuses, spelling).toEqual([400]);
         expect(upstream.seen).toHaveLength(before);
       }),
-      { numRuns: 15, examples: [[name.replaceAll('-', '_')], [name.replaceAll('-', '.')]] },
+      { numRuns: generatedCases(15), examples: [[name.replaceAll('-', '_')], [name.replaceAll('-', '.')]] },
     );
   });
 
@@ -127,7 +128,7 @@ describe('however its separators are written', () => {
           expect((await send(`${spelling}: forged-by-the-client`)).statuses, spelling).toEqual([200]);
           expect(seenAs(name), spelling).not.toContainEqual(expect.stringContaining('forged'));
         }),
-        { numRuns: 15, examples: [[name.replaceAll('-', '_')], [name.replaceAll('-', '.')]] },
+        { numRuns: generatedCases(15), examples: [[name.replaceAll('-', '_')], [name.replaceAll('-', '.')]] },
       );
     },
   );
@@ -140,7 +141,7 @@ describe('however its separators are written', () => {
         expect(answer.statuses, spelling).toEqual([200]);
         expect(seenAs(name), spelling).not.toContain('forged');
       }),
-      { numRuns: 15 },
+      { numRuns: generatedCases(15) },
     );
   });
 
