@@ -13,9 +13,27 @@ const LIST = [
   settled('/header', { settle: { header: 'X-Cost' } }),
   settled('/bytes', { settle: { bytes: 1024 } }),
   { ...settled('/bytes', { settle: { bytes: 1024 } }), method: 'GET' },
+  settled('/refund', { settle: { json: '/usage/total_tokens' }, refundOn: ['5xx', 404] }),
   settled('/reserve', { reserve: { json: '/max_tokens', most: 32_000 } }),
   { method: 'GET', path: '/plain', cost: 3 },
 ];
+
+interface Options {
+  readonly limits?: Readonly<Record<string, unknown>>;
+  readonly store?: Record<string, unknown>;
+  readonly operations?: object;
+}
+
+/** Callers whose Accounts have no Organization, for tests that read what an Account has used. */
+const CALLERS = Array.from({ length: 20 }, (_, index) => `caller-${index}`);
+
+const IDENTITIES = {
+  tokens: Object.fromEntries(['service', ...CALLERS].map((id) => [id, id])),
+  principals: Object.fromEntries(
+    ['service', ...CALLERS].map((id) => [id, { type: 'ServiceAccount', account: id }]),
+  ),
+  accounts: Object.fromEntries(['service', ...CALLERS].map((id) => [id, {}])),
+};
 
 /**
  * One gateway for the tests of a file, with an operation for each way to settle. Each test says how its upstream answers, and asks for the
@@ -26,13 +44,16 @@ export class SharedSettling {
   answer: (response: ServerResponse, request: IncomingMessage) => void = (response) => response.end();
   #gateway: TestGateway | undefined;
   #lineCount = 0;
+  #callerCount = 0;
 
-  constructor() {
+  constructor({ limits = PLENTY, store = {}, operations }: Options = {}) {
     beforeAll(async () => {
       this.#gateway = await startGateway({
         upstream: await startUpstream((request, response) => this.answer(response, request)),
-        limits: PLENTY,
-        settings: { log: { level: 'info' }, operations: { list: LIST } },
+        limits,
+        store,
+        settings: { log: { level: 'info' }, operations: { list: LIST, ...operations } },
+        identities: IDENTITIES,
       });
     });
     afterAll(() => this.gateway.close());
@@ -41,6 +62,11 @@ export class SharedSettling {
   get gateway(): TestGateway {
     if (this.#gateway === undefined) throw new TypeError('the gateway starts before the first test');
     return this.#gateway;
+  }
+
+  /** A token of nobody else, which is also the id of its Account. */
+  newCaller(): string {
+    return CALLERS[this.#callerCount++] ?? '';
   }
 
   /** What the access log says of the request that has just been sent, once it has been logged. */
