@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { newCertificate } from '../../fixtures/certificate.ts';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
@@ -12,7 +12,11 @@ const GET = `GET /v3/things HTTP/1.1\r\n${HEAD}\r\n`;
 const LAST = `GET /v3/things HTTP/1.1\r\n${HEAD}Connection: close\r\n\r\n`;
 
 let gateway: TestGateway;
-afterEach(() => gateway.close());
+
+async function start(options: Parameters<typeof startGateway>[0] = {}): Promise<void> {
+  gateway = await startGateway(options);
+  onTestFinished(() => gateway.close());
+}
 
 /** An upstream that holds every request for the test to answer, and notes the most that it held at once. */
 async function startHolding(
@@ -27,7 +31,7 @@ async function startHolding(
       state.most = Math.max(state.most, held.length);
     });
   });
-  gateway = await startGateway({
+  await start({
     upstream,
     limits: PLENTY,
     settings: {
@@ -38,20 +42,13 @@ async function startHolding(
   return state;
 }
 
-async function startServing(listen: Readonly<Record<string, unknown>>): Promise<TestGateway> {
-  return startGateway({
-    limits: PLENTY,
-    settings: { listen: { host: '127.0.0.1', port: 0, ...listen } },
-  });
-}
-
 const certificate = newCertificate();
 
 describe.each([
   ['plain', {}],
   ['TLS', { tls: certificate }],
 ])('requests sent ahead of their answers, %s,', (_, listen) => {
-  const COUNT = 60;
+  const COUNT = 30;
   const requests = (wish: string) =>
     Array.from({ length: COUNT }, (_, index) => {
       const last = index === COUNT - 1 ? 'Connection: close\r\n' : '';
@@ -92,10 +89,18 @@ describe.each([
     );
   });
 
+  let serving: TestGateway;
+  beforeAll(async () => {
+    serving = await startGateway({
+      limits: PLENTY,
+      settings: { listen: { host: '127.0.0.1', port: 0, ...listen } },
+    });
+  });
+  afterAll(() => serving.close());
+
   it('are all answered where there are thousands', async () => {
-    gateway = await startServing(listen);
     const count = 3_000;
-    const socket = await connectRaw(gateway.url);
+    const socket = await connectRaw(serving.url);
     const answer = untilClosed(socket);
     socket.write('GET / HTTP/1.1\r\nHost: weir\r\n\r\n'.repeat(count));
     socket.write('GET / HTTP/1.1\r\nHost: weir\r\nConnection: close\r\n\r\n');
@@ -105,10 +110,9 @@ describe.each([
   });
 
   it('are served where their bytes do not end with a read', async () => {
-    gateway = await startServing(listen);
     const body = 'b'.repeat(20_000);
     const put = `PUT /v3/things HTTP/1.1\r\n${HEAD}Content-Length: ${body.length}\r\n\r\n${body}`;
-    const answer = await sendRaw(gateway.url, `${GET}${put}${GET}${put}${LAST}`);
+    const answer = await sendRaw(serving.url, `${GET}${put}${GET}${put}${LAST}`);
     expect(answer.statuses).toEqual([200, 200, 200, 200, 200]);
   });
 
@@ -117,8 +121,7 @@ describe.each([
     ['a request', GET, [200]],
     ['a request that is not plain', GET.replace('Host', 'TE: trailers\r\nHost'), [200]],
   ])('end the connection if they are thousands of empty lines, behind %s', async (_, first, statuses) => {
-    gateway = await startServing(listen);
-    const socket = await connectRaw(gateway.url);
+    const socket = await connectRaw(serving.url);
     const answer = untilClosed(socket);
     socket.write(first);
     if (first !== '') await once(socket, 'data');
@@ -132,9 +135,8 @@ describe.each([
     ['HTTP/1.0', 'GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n'],
     ['chunks', 'PUT / HTTP/1.1\r\nHost: weir\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n'],
   ])('do not hold up another connection: %s', async (_version, request) => {
-    gateway = await startServing(listen);
     const burst = request.repeat(Math.floor(65_536 / request.length));
-    const sockets = await Promise.all(Array.from({ length: 10 }, () => connectRaw(gateway.url)));
+    const sockets = await Promise.all(Array.from({ length: 10 }, () => connectRaw(serving.url)));
     let answered = 0;
     const countAnswers = (bytes: Buffer) => {
       answered += bytes.toString('latin1').split('HTTP/1.1 ').length - 1;
@@ -142,7 +144,7 @@ describe.each([
     for (const socket of sockets) socket.on('data', countAnswers).write(burst);
     await expect.poll(() => answered, { interval: 1 }).toBeGreaterThan(0);
     const before = answered;
-    expect((await sendRaw(gateway.url, LAST)).statuses).toEqual([200]);
+    expect((await sendRaw(serving.url, LAST)).statuses).toEqual([200]);
     expect(answered - before).toBeLessThan((10 * 65_536) / request.length / 2);
     for (const socket of sockets) socket.destroy();
   });
@@ -191,7 +193,7 @@ describe('requests that are not charged', () => {
     ['that is long', 'Content-Length: 500000\r\n\r\nhe', ''],
     ['in chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhel', ''],
   ])('and have an unfinished body %s are refused at once', async (_, body, close) => {
-    gateway = await startGateway();
+    await start();
     const socket = await connectRaw(gateway.url);
     const answer = untilClosed(socket);
     socket.write(`OPTIONS /v3/things HTTP/1.1\r\nHost: weir\r\n${close === '' ? '' : `${close}\r\n`}${body}`);
@@ -202,7 +204,7 @@ describe('requests that are not charged', () => {
   });
 
   it('with an explicitly empty body are served', async () => {
-    gateway = await startGateway();
+    await start();
     const answer = await gateway.send('OPTIONS', '/v3/things', {
       token: null,
       headers: { 'Content-Length': '0' },
