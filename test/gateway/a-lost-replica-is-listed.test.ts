@@ -84,8 +84,7 @@ it('a replica that stops is lost once, is back once, and is lost again when it i
 
 it('after a restart of all replicas the list shows who did what and when, each once', async () => {
   const store = uniqueRedisStore();
-  const old = await Promise.all([start(store), start(store)]);
-  await expect.poll(() => countsAt(old[0], 'replica.joined'), SOON).toEqual([2]);
+  const old = await startThree(store);
   const [{ adminUrl, settingsFile }] = old;
   await put(`${adminUrl}/blocks/accounts/acct_1`, { why: 'leak', by: 'alice' });
   await put(`${adminUrl}/limits/live/accounts/acct_2`, {
@@ -112,7 +111,7 @@ it('after a restart of all replicas the list shows who did what and when, each o
     await one.close();
   }
   for (const weir of young) {
-    await expect.poll(() => countsAt(weir, 'replica.joined', 'replica.left'), SOON).toEqual([4, 2]);
+    await expect.poll(() => countsAt(weir, 'replica.joined', 'replica.left'), SOON).toEqual([6, 3]);
     expect(await whatPeopleDid(weir)).toEqual(before);
     expect(weir.lines.filter((line) => line.includes('"block.made"'))).toEqual([]);
   }

@@ -3,20 +3,8 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { linesOf } from '../../fixtures/log-lines.ts';
+import { costIn, OPERATIONS } from '../../fixtures/settling.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
-
-/** What an operation is that costs 4,000 points until it is settled. */
-const settled = (path: string, settlement: object) => ({ method: 'POST', path, cost: 4_000, ...settlement });
-
-const LIST = [
-  settled('/json', { settle: { json: '/usage/total_tokens' } }),
-  settled('/header', { settle: { header: 'X-Cost' } }),
-  settled('/bytes', { settle: { bytes: 1024 } }),
-  { ...settled('/bytes', { settle: { bytes: 1024 } }), method: 'GET' },
-  settled('/refund', { settle: { json: '/usage/total_tokens' }, refundOn: ['5xx', 404] }),
-  settled('/reserve', { reserve: { json: '/max_tokens', most: 32_000 } }),
-  { method: 'GET', path: '/plain', cost: 3 },
-];
 
 interface Options {
   readonly limits?: Readonly<Record<string, unknown>>;
@@ -52,7 +40,7 @@ export class SharedSettling {
         upstream: await startUpstream((request, response) => this.answer(response, request)),
         limits,
         store,
-        settings: { log: { level: 'info' }, operations: { list: LIST, ...operations } },
+        settings: { log: { level: 'info' }, operations: { list: OPERATIONS, ...operations } },
         identities: IDENTITIES,
       });
     });
@@ -78,11 +66,6 @@ export class SharedSettling {
 
   /** What that line says of the cost. */
   async lastCost(): Promise<object> {
-    const { cost, settled, unsettled } = await this.lastLine();
-    return {
-      ...(cost !== undefined && { cost }),
-      ...(settled !== undefined && { settled }),
-      ...(unsettled !== undefined && { unsettled }),
-    };
+    return costIn(await this.lastLine());
   }
 }
