@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { type OpenDatabase, openDatabase } from '../src/database/connect.ts';
 import { type Platform, startPlatform } from '../src/server.ts';
 import { ACCT_1, type Client, createClient, trigger } from './fixtures/client.ts';
-import { createDatabase } from './fixtures/postgres.ts';
+import { createDemoDatabase } from './fixtures/demo-database.ts';
 
 const serverUrl = inject('postgresUrl');
 const PAYABLE = '/v3/payments/payables/payable_1001';
@@ -16,7 +16,7 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
   let platform: Platform;
   let client: Client;
   beforeEach(async () => {
-    const settings = { kind: 'postgres', url: await createDatabase(serverUrl ?? '') } as const;
+    const settings = { kind: 'postgres', url: await createDemoDatabase(serverUrl ?? '') } as const;
     platform = await startPlatform({
       host: '127.0.0.1',
       port: 0,

@@ -14,7 +14,7 @@ import {
 import { type Platform, startPlatform } from '../src/server.ts';
 import { settleOptions } from '../src/settings.ts';
 import { ACCT_1, type Client, createClient, type Reply, trigger } from './fixtures/client.ts';
-import { createDatabase } from './fixtures/postgres.ts';
+import { createDemoDatabase } from './fixtures/demo-database.ts';
 
 const serverUrl = inject('postgresUrl');
 const { deliveries: SETTINGS } = settleOptions({ host: '', port: 0 });
@@ -25,7 +25,7 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
   let platform: Platform;
   let client: Client;
   beforeEach(async () => {
-    const settings = { kind: 'postgres', url: await createDatabase(serverUrl ?? '') } as const;
+    const settings = { kind: 'postgres', url: await createDemoDatabase(serverUrl ?? '') } as const;
     let nowMs = Date.now();
     platform = await startPlatform({
       host: '127.0.0.1',
