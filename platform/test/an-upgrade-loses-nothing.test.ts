@@ -42,7 +42,7 @@ describe.each(cases)('what $version wrote, on $database.name', ({ version, datab
       for (const { path } of kinds) {
         const items = await client.walk(`${path}?page[size]=100`);
         for (const { id } of items) listed.add(id);
-        const some = items.slice(0, 5);
+        const some = items.slice(0, isWhole ? 5 : 2);
         const read = await Promise.all(some.map(({ id }) => client.get(`${path}/${id}`)));
         expect(read.map(({ body }) => body)).toEqual(some);
       }
