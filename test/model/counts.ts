@@ -1,7 +1,8 @@
 /** The state of the model of charges, the journal, losses and recoveries: one bucket of a period, and each charge costs a point. */
 
 export type Period = 0 | 1;
-type PerPeriod = [number, number];
+/** Points in each period. Copies of a state share them, so a change makes another pair. */
+export type PerPeriod = readonly [number, number];
 
 /** One Redis. */
 export interface Server {
@@ -98,7 +99,7 @@ export interface Counts {
   /** The replica that has the lock; -1 if none has. */
   lock: number;
   /** What may still go wrong. */
-  left: Faults;
+  left: Readonly<Faults>;
   /** Not known to any program: what was admitted, what was counted without an answer, and what died unwritten. */
   admitted: PerPeriod;
   /** What was added, or given back, by settlements that are answered. */
@@ -182,7 +183,12 @@ export function newReplica(at: 0 | 1, server: number): Replica {
 }
 
 /** Counts that are complete: a Redis with a mark, and a second one with a copy of it. */
-export function initialCounts(replicas: number, limit: number, settles: 1 | -1, left: Faults): Counts {
+export function initialCounts(
+  replicas: number,
+  limit: number,
+  settles: 1 | -1,
+  left: Readonly<Faults>,
+): Counts {
   const known = { ...newReplica(0, 1), isKnown: true, inLineWith: 1 };
   return {
     limit,
@@ -196,7 +202,7 @@ export function initialCounts(replicas: number, limit: number, settles: 1 | -1, 
     newestId: 2,
     begun: 0,
     period: 0,
-    replicas: Array.from({ length: replicas }, () => copyOf(known)),
+    replicas: Array.from({ length: replicas }, () => ({ ...known })),
     rows: [0, 0],
     written: Array.from({ length: replicas }, () => 0),
     asked: 0,
@@ -211,31 +217,24 @@ export function initialCounts(replicas: number, limit: number, settles: 1 | -1, 
   };
 }
 
-function copyOf(replica: Replica): Replica {
-  const { pending, sums, firstSums, astray } = replica;
-  return {
-    ...replica,
-    pending: [...pending],
-    sums: [...sums],
-    firstSums: [...firstSums],
-    astray: [...astray],
-  };
-}
-
 export function copy(counts: Counts): Counts {
-  const { servers, replicas, rows, written, left, admitted, added, unknown, died } = counts;
+  const { servers, replicas, written } = counts;
   return {
     ...counts,
     servers: [{ ...servers[0] }, { ...servers[1] }],
-    replicas: replicas.map(copyOf),
-    rows: [...rows],
+    replicas: replicas.map((replica) => ({ ...replica })),
     written: [...written],
-    left: { ...left },
-    admitted: [...admitted],
-    added: [...added],
-    unknown: [...unknown],
-    died: [...died],
   };
+}
+
+/** The pair with more points in a period. */
+export function plus([first, second]: PerPeriod, period: Period, points: number): PerPeriod {
+  return period === 0 ? [first + points, second] : [first, second + points];
+}
+
+/** What may still go wrong after a fault. */
+export function less(left: Readonly<Faults>, fault: keyof Faults): Readonly<Faults> {
+  return { ...left, [fault]: left[fault] - 1 };
 }
 
 /** The points that count in a period. */

@@ -10,6 +10,7 @@ export interface Model<State> {
   stepsOf(state: State): readonly Step<State>[];
   /** The same text for the same states, and no others. */
   keyOf(state: State): string;
+  stateOf(key: string): State;
   /** What is wrong in a state. */
   problemOf(state: State, steps: readonly Step<State>[]): string | undefined;
 }
@@ -25,35 +26,30 @@ export interface Explored {
 
 /** Visits every state that steps lead to, the nearest first, until one is wrong. */
 export function explore<State>(model: Model<State>, mostStates = 3_000_000): Explored {
+  // In the order in which they were seen, in which they are visited: also the ones that are added meanwhile.
   const seen = new Set([model.keyOf(model.initial)]);
-  // By the number of the state, in the order in which they were seen.
-  const [cameFrom, cameBy] = [[-1], ['']];
-  let [first, depth] = [0, 0];
-  for (let level = [model.initial]; level.length > 0; depth++) {
-    const following: State[] = [];
-    for (const [index, state] of level.entries()) {
-      const steps = model.stepsOf(state);
-      const problem = model.problemOf(state, steps);
-      if (problem !== undefined)
-        return {
-          states: seen.size,
-          depth,
-          found: { problem, steps: wayTo(first + index, cameFrom, cameBy) },
-        };
-      for (const { name, next } of steps) {
-        const key = model.keyOf(next);
-        if (seen.has(key)) continue;
-        seen.add(key);
-        cameFrom.push(first + index);
-        cameBy.push(name);
-        following.push(next);
-      }
-      if (seen.size > mostStates) throw new Error(`the model has more than ${mostStates} states`);
+  // By the number of the state in this order.
+  const [cameFrom, cameBy, depths] = [[-1], [''], [0]];
+  let at = 0;
+  for (const visited of seen) {
+    const state = model.stateOf(visited);
+    const depth = depths[at] as number;
+    const steps = model.stepsOf(state);
+    const problem = model.problemOf(state, steps);
+    if (problem !== undefined)
+      return { states: seen.size, depth, found: { problem, steps: wayTo(at, cameFrom, cameBy) } };
+    for (const { name, next } of steps) {
+      const key = model.keyOf(next);
+      if (seen.has(key)) continue;
+      seen.add(key);
+      cameFrom.push(at);
+      cameBy.push(name);
+      depths.push(depth + 1);
     }
-    first += level.length;
-    level = following;
+    if (seen.size > mostStates) throw new Error(`the model has more than ${mostStates} states`);
+    at++;
   }
-  return { states: seen.size, depth: depth - 1, found: undefined };
+  return { states: seen.size, depth: depths.at(-1) as number, found: undefined };
 }
 
 function wayTo(state: number, cameFrom: readonly number[], cameBy: readonly string[]): string[] {

@@ -1,5 +1,5 @@
 /** What goes wrong, each as often as `Counts.left` allows, and what is no fault: a copy to the other server, and a new connection. */
-import { type Counts, copy, type Faults, newReplica, type Server } from './counts.ts';
+import { type Counts, copy, type Faults, less, newReplica, plus, type Server } from './counts.ts';
 import type { Step } from './explore.ts';
 import type { Part } from './parts.ts';
 import { isInDoubt } from './recovery-steps.ts';
@@ -11,7 +11,7 @@ export function faultSteps(counts: Counts, without: Part | undefined): Step<Coun
   const add = (name: string, fault: keyof Faults | undefined, change: (next: Counts) => void) => {
     if (fault !== undefined && counts.left[fault] === 0) return;
     const next = copy(counts);
-    if (fault !== undefined) next.left[fault] -= 1;
+    if (fault !== undefined) next.left = less(next.left, fault);
     change(next);
     steps.push({ name, next });
   };
@@ -73,7 +73,7 @@ function loseAnswer(next: Counts, index: number): void {
   // PendingSettlements.#failed
   if (replica?.settling === 'sent') replica.settling = 'unanswered';
   if (replica === undefined || replica.unanswered === -1) return;
-  next.unknown[replica.unanswered] += 1;
+  next.unknown = plus(next.unknown, replica.unanswered, 1);
   replica.unanswered = -1;
 }
 
@@ -121,14 +121,18 @@ function die(next: Counts, index: number): void {
   if (replica === undefined) return;
   const { pending, batch, leading, astray, isKnown, flushed, settling } = replica;
   // Redis may have added its point, and nobody knows.
-  if (settling !== 'none') next.unknown[next.period] += 1;
+  if (settling !== 'none') next.unknown = plus(next.unknown, next.period, 1);
   // Nobody else knows what has to be put back.
   const isLeftOut = !isKnown || flushed < next.reading || isInDoubt(replica);
   const isWritten = batch === undefined || (next.written[index] ?? 0) >= batch.sequence;
   for (const period of [0, 1] as const)
-    next.died[period] += isLeftOut
-      ? next.admitted[period] + next.added[period]
-      : Math.max(astray[period], pending[period] + (isWritten ? 0 : (batch?.points[period] ?? 0)));
+    next.died = plus(
+      next.died,
+      period,
+      isLeftOut
+        ? next.admitted[period] + next.added[period]
+        : Math.max(astray[period], pending[period] + (isWritten ? 0 : (batch?.points[period] ?? 0))),
+    );
   if (leading !== 'no' && next.lock === index) next.lock = -1;
   next.replicas[index] = { ...newReplica(0, 0), isAlive: false };
 }

@@ -1,7 +1,8 @@
 /** The model of the journal, and what must hold in each of its states. */
-import { type Counts, type Faults, initialCounts, NO_FAULTS, pointsOf, type Sums } from './counts.ts';
+import { type Counts, type Faults, initialCounts, NO_FAULTS, pointsOf } from './counts.ts';
 import type { Model, Step } from './explore.ts';
 import { faultSteps } from './faults.ts';
+import { keyOf, stateOf } from './keys.ts';
 import { isCounting, type Part } from './parts.ts';
 import { protocolSteps } from './protocol.ts';
 
@@ -24,10 +25,12 @@ export function journalModel({
   faults,
   without,
 }: Setup): Model<Counts> {
+  const initial = { ...initialCounts(replicas, limit, settles ?? 1, { ...NO_FAULTS, ...faults }), asks };
   return {
-    initial: { ...initialCounts(replicas, limit, settles ?? 1, { ...NO_FAULTS, ...faults }), asks },
+    initial,
     stepsOf: (counts) => [...protocolSteps(counts, without), ...faultSteps(counts, without)],
     keyOf,
+    stateOf: (key) => stateOf(key, initial),
     // Two servers that count at a time may each admit up to the limit, as without a journal.
     problemOf: (counts, steps) =>
       problemOf(
@@ -98,75 +101,3 @@ const WORLD = [
   'gets a copy',
   'goes on without it',
 ];
-
-/** The numbers of a state, in one order. */
-const numbers = new Uint16Array(256);
-const bytes = Buffer.from(numbers.buffer);
-
-function keyOf(counts: Counts): string {
-  let count = 0;
-  const put = (...some: readonly (number | boolean)[]) => {
-    for (const number of some) numbers[count++] = Number(number) + 1;
-  };
-  for (const { id, isMaster, mark, back, points, period, settled } of counts.servers)
-    put(id, isMaster, mark, back, points, period, settled);
-  put(
-    counts.primary,
-    counts.newestId,
-    counts.begun,
-    counts.period,
-    counts.asked,
-    counts.reading,
-    counts.askedServer,
-    counts.lock,
-  );
-  put(
-    ...counts.rows,
-    ...counts.written,
-    ...counts.admitted,
-    ...counts.added,
-    ...counts.unknown,
-    ...counts.died,
-    ...Object.values(counts.left),
-  );
-  for (const replica of counts.replicas) {
-    put(
-      replica.isAlive,
-      replica.isConnected,
-      replica.insists,
-      replica.isKnown,
-      replica.isBehind,
-      replica.isLeftOut,
-      replica.hasCounted,
-      replica.hadCounted,
-    );
-    put(
-      replica.at,
-      replica.server,
-      replica.startedAt,
-      replica.unanswered,
-      SETTLING.indexOf(replica.settling),
-      replica.sequence,
-      replica.flushed,
-      replica.flushingFor,
-    );
-    put(replica.inLineWith, LEADING.indexOf(replica.leading), replica.leadsWith, replica.recovery);
-    put(FIRST.indexOf(replica.first), ...replica.firstSums);
-    put(
-      ...replica.pending,
-      ...replica.sums,
-      ...replica.astray,
-      ...numbersOf(replica.batch),
-      ...numbersOf(replica.late),
-    );
-  }
-  return bytes.toString('latin1', 0, 2 * count);
-}
-
-const SETTLING = ['none', 'sent', 'unanswered'];
-const LEADING = ['no', 'alone', 'begun', 'asked', 'waited', 'read', 'sent', 'put'];
-const FIRST = ['no', 'read', 'sent', 'put', 'back'];
-
-function numbersOf(sums: Sums | undefined): number[] {
-  return sums === undefined ? [0, 0, 0] : [sums.sequence, ...sums.points];
-}

@@ -1,5 +1,5 @@
 /** How replicas count, and write what they have counted. */
-import { type Counts, pointsOf, type Replica, type Sums } from './counts.ts';
+import { type Counts, less, plus, pointsOf, type Replica, type Sums } from './counts.ts';
 import { type Add, type Has, isCounting, replicaOf, serverOf } from './parts.ts';
 
 export function addCharges(counts: Counts, index: number, has: Has, add: Add): void {
@@ -21,13 +21,13 @@ export function addCharges(counts: Counts, index: number, has: Has, add: Add): v
     add('answer', (next) => {
       const answered = replicaOf(next, index);
       answered.unanswered = -1;
-      answered.pending[unanswered] += 1;
+      answered.pending = plus(answered.pending, unanswered, 1);
       answered.hasCounted = true;
       const isSplit = next.replicas.some(
         ({ isAlive, isConnected, at }) => isAlive && isConnected && at !== answered.at,
       );
-      if (isSplit || answered.at !== next.primary) answered.astray[unanswered] += 1;
-      next.admitted[unanswered] += 1;
+      if (isSplit || answered.at !== next.primary) answered.astray = plus(answered.astray, unanswered, 1);
+      next.admitted = plus(next.admitted, unanswered, 1);
     });
 }
 
@@ -41,7 +41,7 @@ export function addSettlements(counts: Counts, index: number, has: Has, add: Add
   const mayApply = isCounting(server, has) || !insists || !has('settlements look at the mark');
   if (isConnected && mayApply && (isNew || settling === 'unanswered'))
     add(isNew ? 'settle' : 'settle once more', (next) => {
-      if (isNew) next.left.settlements -= 1;
+      if (isNew) next.left = less(next.left, 'settlements');
       const applied = serverOf(next, index);
       replicaOf(next, index).settling = 'sent';
       if ((applied.settled & bit) !== 0 && has('a settlement is applied once')) return;
@@ -54,9 +54,9 @@ export function addSettlements(counts: Counts, index: number, has: Has, add: Add
     add('settled', (next) => {
       const settled = replicaOf(next, index);
       settled.settling = 'none';
-      settled.pending[next.period] += next.settles;
+      settled.pending = plus(settled.pending, next.period, next.settles);
       settled.hasCounted = true;
-      next.added[next.period] += next.settles;
+      next.added = plus(next.added, next.period, next.settles);
       // The next settlement has another id.
       for (const one of next.servers) one.settled &= ~bit;
     });
@@ -81,12 +81,12 @@ export function addWrites(counts: Counts, index: number, has: Has, add: Add): vo
     });
     if (counts.left.lost > 0) {
       add('write, and the answer is lost', (next) => {
-        next.left.lost -= 1;
+        next.left = less(next.left, 'lost');
         write(next, index, batch, has);
       });
       if (late === undefined)
         add('send a batch that is delayed', (next) => {
-          next.left.lost -= 1;
+          next.left = less(next.left, 'lost');
           replicaOf(next, index).late = batch;
         });
     }
@@ -113,6 +113,5 @@ export function takeBatch(replica: Replica): void {
 function write(next: Counts, index: number, { sequence, points }: Sums, has: Has): void {
   if ((next.written[index] ?? 0) >= sequence && has('a batch is written once')) return;
   next.written[index] = Math.max(next.written[index] ?? 0, sequence);
-  next.rows[0] += points[0];
-  next.rows[1] += points[1];
+  next.rows = [next.rows[0] + points[0], next.rows[1] + points[1]];
 }

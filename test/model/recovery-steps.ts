@@ -1,5 +1,13 @@
 /** How replicas put back what Redis has lost. */
-import { type Counts, type Period, pointsOf, type Replica, type Server } from './counts.ts';
+import {
+  type Counts,
+  less,
+  type Period,
+  type PerPeriod,
+  pointsOf,
+  type Replica,
+  type Server,
+} from './counts.ts';
 import { takeBatch } from './journal-steps.ts';
 import { type Add, type Has, isRight, replicaOf, serverOf } from './parts.ts';
 
@@ -57,7 +65,7 @@ export function addImpatience(counts: Counts, index: number, has: Has, add: Add)
   const server = serverOf(counts, index);
   if (counts.left.impatience === 0 || !isConnected || !insists || isRight(server, has)) return;
   add('goes on without it', (next) => {
-    next.left.impatience -= 1;
+    next.left = less(next.left, 'impatience');
     replicaOf(next, index).insists = false;
     if (has('a replica that goes on without the journal ends the recovery that has the mark'))
       serverOf(next, index).mark = 100 * ++next.begun + server.id;
@@ -87,7 +95,7 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
   if (READ.includes(replica.leading) && counts.lock === index && counts.left.locks > 0)
     add('lose the lock, and do not know', (next) => {
       next.lock = -1;
-      next.left.locks -= 1;
+      next.left = less(next.left, 'locks');
     });
   addFirst(counts, index, has, add);
   if (READ.includes(replica.leading) && server.id !== replica.leadsWith) {
@@ -133,7 +141,7 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
         step('all have written', 'waited', start);
       else if (counts.left.slow > 0)
         step('wait no longer', 'waited', (next) => {
-          next.left.slow -= 1;
+          next.left = less(next.left, 'slow');
           start(next);
         });
       break;
@@ -141,7 +149,7 @@ export function addRecovery(counts: Counts, index: number, has: Has, add: Add): 
     case 'waited':
       // RecoveryTables.present
       step('read', 'read', (next, leader) => {
-        leader.sums = [...next.rows];
+        leader.sums = next.rows;
       });
       break;
     case 'read': {
@@ -195,7 +203,7 @@ function addFirst(counts: Counts, index: number, has: Has, add: Add): void {
   };
   if (replica.first === 'no' && counts.asks)
     step('read the counts of an owner', 'read', (next, leader) => {
-      leader.firstSums = [...next.rows];
+      leader.firstSums = next.rows;
       if (!mayCount) count(next);
     });
   if (replica.first === 'read') step('send the counts of the owner', 'sent', () => undefined);
@@ -230,7 +238,7 @@ const READING: readonly Replica['leading'][] = ['waited', ...READ];
 const ASKING: readonly Replica['leading'][] = ['begun', 'asked', ...READING];
 
 /** lua/put-back.lua: what was read counts in the period in which it was charged. No bucket gets fewer points than it has. */
-function putBack(server: Server, period: Period, read: readonly [number, number], has: Has): void {
+function putBack(server: Server, period: Period, read: PerPeriod, has: Has): void {
   const sums = has('what is put back is of the present period') ? read[period] : read[0] + read[1];
   if (sums > 0) [server.points, server.period] = [Math.max(pointsOf(server, period), sums), period];
 }

@@ -1,4 +1,5 @@
 /** Every order of steps and faults of the model is tried, within the bounds of each setup; in CI of all setups. */
+import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { generatedCombinations } from '../fixtures/generated-cases.ts';
 import { type Explored, explore } from './explore.ts';
@@ -73,6 +74,20 @@ test.each(
   const { states, depth, found } = exploreWhole(setup);
   console.log(`${text}: ${states} states, at most ${depth} steps`);
   expect(found).toBeUndefined();
+});
+
+test('every state is read back from its text as it was', () => {
+  const model = journalModel({ replicas: 2, faults: { failovers: 1, lost: 2, starts: 1, settlements: 1 } });
+  const changed: string[] = [];
+  for (let turn = 0, state = model.initial; turn < 2000; turn++) {
+    const steps = model.stepsOf(state);
+    // From the start again where nothing is left to do.
+    const next = steps[(turn * 7) % steps.length]?.next ?? model.initial;
+    const text = model.keyOf(next);
+    if (!isDeepStrictEqual(model.stateOf(text), next)) changed.push(text);
+    state = next;
+  }
+  expect(changed).toEqual([]);
 });
 
 /** What goes wrong without a part, in the smallest setup that shows it. */
