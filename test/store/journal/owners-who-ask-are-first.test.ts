@@ -1,4 +1,5 @@
 /** While a recovery goes on, the buckets of the owners who ask are put back before the others. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { describe, expect, inject, onTestFinished, test } from 'vitest';
@@ -35,7 +36,7 @@ async function startFleet(settings: RemoteStoreSettings) {
   await fleet.counting(stores[1]);
   const owners = Array.from({ length: OWNERS - 1 }, (_, owner) => owner + 1);
   for (const owner of owners) {
-    while ((await fleet.charge(stores[0], owner, CHARGED)) !== 'admitted');
+    while ((await fleet.charge(stores[0], owner, CHARGED)) !== 'admitted') await pause(5);
   }
   const database = new pg.Client({ connectionString: url });
   await database.connect();
@@ -76,7 +77,7 @@ async function untilCounting(fleet: Fleet, store: Store, owner: number): Promise
 
 /** Charges an owner until nothing fits, and returns what it was admitted in all. */
 async function admittedInAll(fleet: Fleet, store: Store, owner: number): Promise<number> {
-  while ((await fleet.charge(store, owner)) === 'admitted');
+  for (const cost of [10, 1]) while ((await fleet.charge(store, owner, cost)) === 'admitted');
   return fleet.admittedTo(owner);
 }
 

@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, it } from 'vitest';
+import { programOf } from '../../fixtures/program.ts';
 
 /** A program that reads, starts and runs, and writes what it does. Each step ends when a line comes in. */
-const PROGRAM = `
+const PROGRAM = await programOf(`
   import { createInterface } from 'node:readline';
   import { closeOnSignal } from './src/process/close-on-signal.ts';
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]();
@@ -20,10 +21,10 @@ const PROGRAM = `
   const closing = closeOnSignal();
   await step('reading');
   await closing(startsRunning());
-  await step('running');`;
+  await step('running');`);
 
 async function program() {
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', PROGRAM];
+  const args = ['--input-type=module', '--eval', PROGRAM];
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe', 'ipc'] });
   const { stdin, stdout, stderr } = child;
   if (stdin === null || stdout === null || stderr === null) throw new Error('the program has no pipes');

@@ -1,14 +1,15 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
+import { programOf } from '../../../fixtures/program.ts';
+
+const PREPARATION = await programOf(`
+  import { openLog } from './src/observe/log/log.ts';
+  import { logProcessOutput } from './src/observe/log/process-output.ts';
+  logProcessOutput(openLog('info').log);`);
 
 /** Runs lines of code in a process of its own, whose output goes to the log. */
 function outputOf(code: string): { stdout: string; stderr: string; status: number | null } {
-  const program = `
-    import { openLog } from './src/observe/log/log.ts';
-    import { logProcessOutput } from './src/observe/log/process-output.ts';
-    logProcessOutput(openLog('info').log);
-    ${code}`;
-  const args = ['--import', 'tsx', '--input-type=module', '--eval', program];
+  const args = ['--input-type=module', '--eval', PREPARATION + code];
   return spawnSync(process.execPath, args, { encoding: 'utf8' });
 }
 
