@@ -13,22 +13,27 @@ import { startWeir } from '../fixtures/weir-process.ts';
 
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** More than a pipe holds, so that a command that does not notice could not end. */
-const MANY = 5_000;
+/** Each command has more to write than a pipe holds, so that one that does not notice could not end. */
+const OPERATIONS = 2_500;
+const ACCOUNTS = 3_000;
+const DAYS = 5_000;
 
 let settings = '';
 let log = '';
 let adminUrl = '';
 
 beforeAll(async () => {
-  const list = Array.from({ length: MANY }, (_, n) => ({ method: 'GET', path: `/path/of/operation/${n}` }));
+  const list = Array.from({ length: OPERATIONS }, (_, n) => ({
+    method: 'GET',
+    path: `/path/of/operation/${n}`,
+  }));
   settings = await writeConfiguration({
     upstreamUrl: 'http://127.0.0.1:1',
     settings: { operations: { list, openapi: 'openapi.yaml' } },
   });
   log = join(await mkdtemp(join(tmpdir(), 'weir-log-')), 'access.log');
   const line = { msg: 'request', outcome: 'admitted', cost: 1, kind: 'read', principal: 'p' };
-  const lines = Array.from({ length: MANY }, (_, n) =>
+  const lines = Array.from({ length: ACCOUNTS }, (_, n) =>
     JSON.stringify({ ...line, time: 1_764_000_000_000 + n, account: `acct_${n}` }),
   );
   await writeFile(log, `${lines.join('\n')}\n`);
@@ -43,7 +48,7 @@ afterAll(() => {
 /** As an admin port whose journal has many days. */
 const adminPort = createServer((_request, response) => {
   const day = { day: '2026-11-20', operation: 'listThings', limit: 'account-read', points: 1, requests: 1 };
-  const days = Array.from({ length: MANY }, () => ({ ...day, refused: 0 }));
+  const days = Array.from({ length: DAYS }, () => ({ ...day, refused: 0 }));
   const period = { from: '2026-01-01', to: '2027-01-01', asOf: '2026-11-20T12:00:00.000Z' };
   response.end(JSON.stringify({ scope: 'account', id: 'acct_1', ...period, limits: [], days }));
 });

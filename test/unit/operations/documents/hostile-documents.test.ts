@@ -60,7 +60,7 @@ describe('a document that expands to much more than its text is refused', () => 
       documentOf({
         paths: Object.fromEntries(times(3_000, (n) => [`/p${n}`, { $ref: '#/components/pathItems/X' }])),
         components: {
-          pathItems: { X: { parameters: times(500, (n) => ({ name: `q${n}`, in: 'query' })), get: {} } },
+          pathItems: { X: { parameters: times(500, (n) => ({ name: `q${n}`, in: 'cookie' })), get: {} } },
         },
       }),
       /expands to more than 300000 operations and parameters/,
@@ -77,8 +77,8 @@ describe('a document that expands to much more than its text is refused', () => 
 describe('a document whose references multiply is read in bounded time', () => {
   const itself = {
     type: 'object',
-    properties: Object.fromEntries(times(60, (n) => [`p${n}`, ref('A')])),
-    allOf: times(60, () => ref('A')),
+    properties: Object.fromEntries(times(20, (n) => [`p${n}`, ref('A')])),
+    allOf: times(20, () => ref('A')),
   };
   const branches = Object.fromEntries(
     times(12, (n) => [`A${n}`, { allOf: times(12, () => ref(`A${n + 1}`)) }]),
