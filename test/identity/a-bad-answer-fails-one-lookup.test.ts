@@ -121,18 +121,21 @@ const askedAbout = (kind: Kind, name: string) =>
 
 const logged = (message: string) => gateway.lines.filter((line) => line.includes(message));
 
+/** More than the failures after which a provider is not called for a while. */
+const BAD = 3;
+
 describe.each(KINDS)('$provider', (kind) => {
   it('unusable answers fail only the lookups that they answer', async () => {
     await start(kind);
     for (const [row, [, send]] of UNUSABLE.entries()) {
-      const bad = named(`bad-${row}`, 5);
+      const bad = named(`bad-${row}`, BAD);
       for (const name of bad) issuer.odd.set(kind.question(name), send);
-      const good = named(`good-${row}`, 5);
+      const good = named(`good-${row}`, 2);
       for (const name of good) kind.allow(name);
       expect(await statusesOf(kind, bad)).toEqual(bad.map(() => 503));
       expect(await statusesOf(kind, good), UNUSABLE[row]?.[0]).toEqual(good.map(() => 200));
     }
-    const count = UNUSABLE.length * 5;
+    const count = UNUSABLE.length * BAD;
     const series = `weir_identity_provider_duration_seconds_count{provider="${kind.provider}",outcome=`;
     const metrics = await gateway.metrics();
     expect(metrics).toContain(`${series}"unusable"} ${count}`);
@@ -168,10 +171,10 @@ describe.each(KINDS)('$provider', (kind) => {
     [503, 'is unavailable'],
   ])('while all is answered with %i, calls become rare', async (status, message) => {
     await start(kind);
-    const bad = named('bad', 60);
+    const bad = named('bad', 40);
     for (const name of bad) issuer.odd.set(kind.question(name), answer(status));
     expect(await statusesOf(kind, bad)).toEqual(bad.map(() => 503));
-    expect(bad.filter((name) => askedAbout(kind, name) > 0).length).toBeLessThan(30);
+    expect(bad.filter((name) => askedAbout(kind, name) > 0).length).toBeLessThan(20);
     expect(logged(`the identity provider ${message}`)).toEqual([
       expect.stringContaining(`"reason":"answered ${status}"`),
     ]);
