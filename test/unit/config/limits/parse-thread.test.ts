@@ -68,7 +68,7 @@ describe('the thread', () => {
   });
 
   test('parses one large file after another, an invalid one included', async () => {
-    const text = manyAccounts(5_000);
+    const text = manyAccounts(2_000);
     const jobs = [text, `${text}\nother: 1`, text].map((one) => ({
       kind: 'overrides' as const,
       text: one,
@@ -80,16 +80,16 @@ describe('the thread', () => {
     expect(parsed[0]).toEqual({ status: 'fulfilled', value });
     expect(parsed[1]).toMatchObject({
       status: 'rejected',
-      reason: { name: 'ConfigError', message: expect.stringContaining('o.yaml:5002: other') },
+      reason: { name: 'ConfigError', message: expect.stringContaining('o.yaml:2002: other') },
     });
     expect(parsed[2]).toEqual({ status: 'fulfilled', value });
   });
 
   test('finds the line of a setting in a large file', async () => {
-    const text = manyAccounts(5_000);
+    const text = manyAccounts(2_000);
     const lines = text.split('\n');
-    const line = await built.findLine(text, ['accounts', 'acct_4321', 'account-read']);
-    expect(lines[(line ?? 0) - 1]).toContain('acct_4321');
+    const line = await built.findLine(text, ['accounts', 'acct_1321', 'account-read']);
+    expect(lines[(line ?? 0) - 1]).toContain('acct_1321');
     expect(await built.findLine(text, ['organizations', 'org_1'])).toBeUndefined();
   });
 });

@@ -8,10 +8,10 @@ it('the 2,500 owners with the last requests are the same objects still, and at m
       const owners = new Owners();
       const made = ids.map((id) => owners.renew(`acct_${id}`));
       const last = [...new Set(ids.toReversed())].slice(0, 2_500);
-      for (const id of last) expect(owners.get(`acct_${id}`)).toBe(made[ids.lastIndexOf(id)]);
+      expect(last.filter((id) => owners.get(`acct_${id}`) !== made[ids.lastIndexOf(id)])).toEqual([]);
       const all = Array.from({ length: 9_001 }, (_, id) => owners.get(`acct_${id}`)?.id);
       expect(all.filter((id) => id !== undefined).length).toBeLessThanOrEqual(5_000);
-      for (const [id, found] of all.entries()) expect([undefined, `acct_${id}`]).toContain(found);
+      expect(all.filter((found, id) => found !== undefined && found !== `acct_${id}`)).toEqual([]);
     }),
     { numRuns: 5 },
   );
