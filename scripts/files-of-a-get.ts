@@ -16,7 +16,7 @@ import { readConfiguration } from '../src/process/configuration.ts';
 import { runGateway } from '../src/process/run.ts';
 
 const WARM_UP_REQUESTS = 20;
-const OBSERVED_REQUESTS = 100;
+const OBSERVED_REQUESTS = 50;
 const SOURCE = new URL('../src/', import.meta.url).href;
 /** tsx adds it to each file. */
 const ADDED = '__name';

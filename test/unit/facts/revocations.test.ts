@@ -11,6 +11,7 @@ import {
 } from '../../../src/facts/revocation-message.ts';
 import { type Revocation, Revocations, revoking } from '../../../src/facts/revocations.ts';
 import type { MessageRecord, RecordedMessage } from '../../../src/store/shared-store.ts';
+import { generatedCases } from '../../fixtures/generated-cases.ts';
 
 const HEX = 'ab'.repeat(32);
 const DIGEST = digestOfHex(HEX);
@@ -152,5 +153,5 @@ it('of revocations that are made at the same time, none ends another one earlier
       expect(replica.findInForce(principalKey('person_1'), start)?.untilMs).toBeGreaterThanOrEqual(longest);
     }
   });
-  await fc.assert(made, { numRuns: 500 });
+  await fc.assert(made, { numRuns: generatedCases(500) });
 });
