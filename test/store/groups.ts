@@ -36,7 +36,7 @@ export function keptTooLong(limit: number, cost: number, period: number): Groups
     { at: 0, cost: 1, requests: early },
     { at: LATE_IN_SLOT, cost: 1, requests: limit + 1 - cost - early },
   ];
-  return { limit, count: 12, period, groups };
+  return { limit, count: 6, period, groups };
 }
 
 export const HAND_MADE: readonly Groups[] = [500, 749, 750, 1000, 2000].flatMap((limit) =>
