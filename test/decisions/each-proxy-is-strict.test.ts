@@ -10,7 +10,7 @@ import { sharedRedisUrl } from '../fixtures/redis-url.ts';
 import { startUpstream, type TestUpstream } from '../fixtures/upstream.ts';
 import { describeProxy } from './describe-proxy.ts';
 
-const LIMIT = 100;
+const LIMIT = 50;
 const WINDOW_MS = 1_000;
 const REPLICAS = 3;
 /** At four times the limit, across the end of a window. */

@@ -12,6 +12,8 @@ export interface Sample {
 }
 
 export const INTERVAL_MS = 5;
+/** Looking through all samples as often as one is added would take more time than the charges. */
+const LOOK_MS = 25;
 
 /** Charges, one each 5 ms, whatever comes back: what a gateway sees of its store. */
 export class Load {
@@ -41,7 +43,7 @@ export class Load {
       if (performance.now() > endMs) {
         throw new Error(`not ${isCounted ? 'counted' : 'uncounted'} for long: ${this.#lately(afterMs)}`);
       }
-      await pause(INTERVAL_MS);
+      await pause(LOOK_MS);
     }
   }
 
@@ -52,7 +54,7 @@ export class Load {
       const seen = this.reasons;
       if (expected.every((reason) => seen.includes(reason))) return;
       if (performance.now() > endMs) throw new Error(`expected the reasons ${expected}, saw ${seen}`);
-      await pause(INTERVAL_MS);
+      await pause(LOOK_MS);
     }
   }
 
