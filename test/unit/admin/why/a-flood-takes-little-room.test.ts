@@ -238,8 +238,9 @@ it('all networks of a blocked range share an explanation for each operation, and
   ]);
 });
 
-const refusedFor = (operation: string, account: string) =>
-  Object.assign(refused(account, 'r'), { operation: { ...LIST, id: operation } });
+const OPERATIONS = Array.from({ length: 40 }, (_, index) => ({ ...LIST, id: `operation ${index}` }));
+const refusedFor = (operation: object, account: string) =>
+  Object.assign(refused(account, 'r'), { operation });
 
 it('a flood over many operations has the oldest reasons forgotten, and none that still refuses', () => {
   const log = new RefusalLog(() => NOW_MS);
@@ -250,15 +251,16 @@ it('a flood over many operations has the oldest reasons forgotten, and none that
   const take = () => {
     for (const { owner } of log.take().refusals) if (!owner.startsWith('other')) explained.push(owner);
   };
-  log.requestFinished(refusedFor('list', 'once'));
-  for (let index = 0; index < 150_000; index++) {
+  log.requestFinished(refusedFor(LIST, 'once'));
+  // More than are remembered, and as many earlier ones.
+  for (let index = 0; index < 110_000; index++) {
     if (index % 10_000 === 0) {
       take();
-      log.requestFinished(refusedFor('list', 'always'));
+      log.requestFinished(refusedFor(LIST, 'always'));
     }
-    log.requestFinished(refusedFor(`operation ${index % 40}`, `other ${index}`));
+    log.requestFinished(refusedFor(OPERATIONS[index % 40] ?? LIST, `other ${index}`));
   }
-  log.requestFinished(refusedFor('list', 'once'));
+  log.requestFinished(refusedFor(LIST, 'once'));
   take();
   expect(explained).toEqual(['once', 'always', 'once']);
 });
