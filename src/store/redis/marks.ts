@@ -16,7 +16,9 @@ const NOT_ALLOWED = '-';
 const REFUSED = /^(NOPERM|ERR unknown command)/;
 const ONLY_EMPTY_NOTICED =
   'INFO shows no master_replid, so only an empty Redis is noticed: counts that the journal could put back after a restart or a failover are missing. Allow the user +info';
-const CLUSTER_SLOTS = 16_384;
+/** Groups of keys: the slots of a Cluster, or all keys of another Redis. */
+const SLOTS: readonly number[] = Array.from({ length: 16_384 }, (_, slot) => slot);
+const ALL_KEYS: readonly number[] = [0];
 
 /**
  * What charges of durable limits expect of the marks: each has the replication id of its Redis. A restored, promoted or emptied Redis has
@@ -73,8 +75,7 @@ export class Marks {
 
   /** All groups that keys can be in. */
   get groups(): readonly number[] {
-    const count = this.#link?.client instanceof Cluster ? CLUSTER_SLOTS : 1;
-    return Array.from({ length: count }, (_, group) => group);
+    return this.#link?.client instanceof Cluster ? SLOTS : ALL_KEYS;
   }
 
   groupOf(key: string): number {
