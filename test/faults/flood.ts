@@ -3,10 +3,12 @@ import { sendTo, type TestGateway } from '../fixtures/gateway.ts';
 export const WINDOW_MS = 1_000;
 /** Requests per second of the Account that floods. */
 export const LIMIT = 12;
-/** Ten times the limit, which the four replicas get as unevenly as this. Half of that, beside other tests, is still more than the part of each. */
-const FLOOD_MS = WINDOW_MS / ((process.env.WEIR_TEST_OUTAGE_MS === undefined ? 5 : 10) * LIMIT);
+/** How many times the limit is sent. Beside other tests it is less, which still sends each replica more than its part. */
+const TIMES_THE_LIMIT = process.env.WEIR_TEST_OUTAGE_MS === undefined ? 5 : 10;
+const FLOOD_MS = WINDOW_MS / (TIMES_THE_LIMIT * LIMIT);
 /** A machine without time for this test would answer all of them too late. */
 const MOST_OPEN = 60;
+/** The replica that gets each request: four replicas, which share the flood unevenly. */
 const TURNS = [0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3];
 
 export interface Answered {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import type { Usage } from '../../src/admin/usage/owner-usage.ts';
 import { bucketKey, SLOTS_ENDING } from '../../src/store/keys.ts';
 import { type SendOptions, startGateway, type TestGateway } from '../fixtures/gateway.ts';
+import { ownAccounts } from '../fixtures/own-accounts.ts';
 import { connectRaw } from '../fixtures/raw.ts';
 import { sharedRedisUrl, uniquePrefix, uniqueRedisStore } from '../fixtures/redis-url.ts';
 import { STORES } from '../fixtures/stores.ts';
@@ -202,12 +203,6 @@ interface Stage {
 /** Each end has a caller of its own, because most of them share a gateway. */
 const CALLERS = Object.keys(ENDS).map((_, index) => `caller-${index}`);
 
-const IDENTITIES = {
-  tokens: Object.fromEntries(CALLERS.map((id) => [id, id])),
-  principals: Object.fromEntries(CALLERS.map((id) => [id, { type: 'ServiceAccount', account: id }])),
-  accounts: Object.fromEntries(CALLERS.map((id) => [id, {}])),
-};
-
 async function startStage(store: object, { upstream: more, listen = {} }: Partial<End> = {}): Promise<Stage> {
   const arrivals: ServerResponse[] = [];
   const upstream = await startTunnelUpstream((request, response) => {
@@ -218,7 +213,7 @@ async function startStage(store: object, { upstream: more, listen = {} }: Partia
     store: { ...store, keyPrefix: uniquePrefix() },
     settings: { upstream: { url: upstream.url, ...more }, listen },
     limits: LIMITS,
-    identities: IDENTITIES,
+    identities: ownAccounts(CALLERS),
     upstream,
   });
   return { gateway, upstream, arrivals };

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { remainingOf, startGateway, type TestGateway } from '../../fixtures/gateway.ts';
+import { ownAccounts } from '../../fixtures/own-accounts.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 
 const LIST = [
@@ -29,7 +30,7 @@ function redirecting(from: string, to: string): Promise<TestUpstream> {
   });
 }
 
-/** The requests of a test are those of a caller of its own, because the tests share gateways. */
+/** Each test sends its requests as a caller of its own, because the tests share gateways. */
 const CALLERS = Array.from({ length: 50 }, (_, index) => `caller-${index}`);
 let callers = 0;
 
@@ -38,13 +39,7 @@ async function start(pathProfile: object, upstream: TestUpstream, unlisted = 'ch
     operations: { openapi: 'openapi.yaml', list: LIST, unlisted },
     upstream: { url: upstream.url, pathProfile },
   };
-  const ids = ['service', ...CALLERS];
-  const identities = {
-    tokens: Object.fromEntries(ids.map((id) => [id, id])),
-    principals: Object.fromEntries(ids.map((id) => [id, { type: 'ServiceAccount', account: id }])),
-    accounts: Object.fromEntries(ids.map((id) => [id, {}])),
-  };
-  return startGateway({ upstream, settings, identities });
+  return startGateway({ upstream, settings, identities: ownAccounts(['service', ...CALLERS]) });
 }
 
 const gateways = new Map<string, TestGateway>();

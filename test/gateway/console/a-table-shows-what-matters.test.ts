@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { newCertificate } from '../../fixtures/certificate.ts';
+import { ownAccounts } from '../../fixtures/own-accounts.ts';
 import { fleetOf, headlineOf, SOON, useConsole } from './use-console.ts';
 
 const { start, open } = useConsole();
@@ -104,14 +105,7 @@ it('a journal that has not been written for more than a minute is in the headlin
 
 it('an Account that is refused everything is among the first ten, although it has no points', async () => {
   const names = Array.from({ length: 13 }, (_, index) => `acct_n${index}`);
-  const identities = {
-    tokens: Object.fromEntries(names.map((name) => [name, `svc_${name}`])),
-    principals: Object.fromEntries(
-      names.map((name) => [`svc_${name}`, { type: 'ServiceAccount', account: name }]),
-    ),
-    accounts: Object.fromEntries(names.map((name) => [name, {}])),
-  };
-  const gateway = await start({ identities });
+  const gateway = await start({ identities: ownAccounts(names) });
   const [flooder = '', ...others] = names;
   await fetch(`${gateway.adminUrl}/blocks/accounts/${flooder}`, {
     method: 'PUT',

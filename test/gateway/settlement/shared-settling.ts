@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
 import { linesOf } from '../../fixtures/log-lines.ts';
+import { ownAccounts } from '../../fixtures/own-accounts.ts';
 import { costIn, OPERATIONS } from '../../fixtures/settling.ts';
 import { startUpstream } from '../../fixtures/upstream.ts';
 
@@ -12,16 +13,8 @@ interface Options {
   readonly operations?: object;
 }
 
-/** Callers whose Accounts have no Organization, for tests that read what an Account has used. */
+/** For tests that read what an Account has used. */
 const CALLERS = Array.from({ length: 20 }, (_, index) => `caller-${index}`);
-
-const IDENTITIES = {
-  tokens: Object.fromEntries(['service', ...CALLERS].map((id) => [id, id])),
-  principals: Object.fromEntries(
-    ['service', ...CALLERS].map((id) => [id, { type: 'ServiceAccount', account: id }]),
-  ),
-  accounts: Object.fromEntries(['service', ...CALLERS].map((id) => [id, {}])),
-};
 
 /**
  * One gateway for the tests of a file, with an operation for each way to settle. Each test says how its upstream answers, and asks for the
@@ -41,7 +34,7 @@ export class SharedSettling {
         limits,
         store,
         settings: { log: { level: 'info' }, operations: { list: OPERATIONS, ...operations } },
-        identities: IDENTITIES,
+        identities: ownAccounts(['service', ...CALLERS]),
       });
     });
     afterAll(() => this.gateway.close());

@@ -76,7 +76,7 @@ const caller = fc
     };
   });
 
-/** The same caller on an operation that is no Person-only one: its buckets are where the Account's are. */
+/** The same caller on any other operation, whose buckets are kept where the Account's are. */
 function countedAtHome(caller: Caller): Caller {
   return { ...caller, hashTag: caller.organization ?? caller.account };
 }
