@@ -306,18 +306,16 @@ export class Buckets {
   }
 }
 
-/** Payers with equal keys have the same buckets in this row set. */
+/** Payers with equal keys have the same buckets and the same plan in this row set. */
 function cacheKeyOf(payer: Payer, { access, isPerPrincipal }: RowSet): string {
   if (payer.address !== undefined) return payer.address;
-  const { hashTag, principal, account, hasOrganizationLimit, periodStartsOn } = payer;
+  const { hashTag, principal, account, organization, hasOrganizationLimit, periodStartsOn } = payer;
   const plan = periodStartsOn === undefined ? (payer.plan ?? '') : `${payer.plan ?? ''}\n${periodStartsOn}`;
-  const person = `${principal.type}\n${hashTag}\n${principal.id}\n${homeOf(principal).plan ?? ''}`;
-  if (access === 'person')
-    return isPerPrincipal
-      ? `person\n${person}\n${account}\n${plan}${ownMonthsOf(principal, account)}`
-      : `person\n${person}`;
-  const own = `${hasOrganizationLimit ? 'both' : 'account'}\n${hashTag}\n${account}\n${plan}`;
-  return isPerPrincipal ? `${own}\n${person}${ownMonthsOf(principal, account)}` : own;
+  const scopes = hasOrganizationLimit ? 'both' : 'account';
+  const own = `${scopes}\n${hashTag}\n${organization ?? ''}\n${account}\n${plan}`;
+  if (access !== 'person' && !isPerPrincipal) return own;
+  const person = `${principal.type}\n${principal.id}\n${homeOf(principal).plan ?? ''}`;
+  return `${own}\n${person}${ownMonthsOf(principal, account)}`;
 }
 
 /** What a principal's own months depend on, besides the Account that it acts for. */

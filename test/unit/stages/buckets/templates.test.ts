@@ -158,3 +158,20 @@ it('a live limit is in force at once, for callers whose buckets were copied as w
   buckets.applyLive({ ...live, by: 'operator', reason: 'test', isRemoved: false } as never);
   expect([limitOf('acct_1'), limitOf('acct_2')]).toEqual([usual, 5]);
 });
+
+it('a Person-only operation has the plan of the Account that the Person acts for', () => {
+  const buckets = new Buckets('weir', parseLimits(LIMITS, 'limits.yaml'), () => NOW_MS);
+  const [, , personOnly] = OPERATIONS as [Operation, Operation, Operation];
+  const planFor = (account: string, organization?: string) => {
+    const payer = {
+      principal: { id: 'who_1', type: 'Person', account: 'acct_9', actsFor: new Set() },
+      account,
+      organization,
+      hasOrganizationLimit: false,
+      hashTag: 'acct_9',
+    } satisfies Caller;
+    return buckets.bucketsFor(payer, personOnly).plan;
+  };
+  expect([planFor('acct_1'), planFor('acct_3'), planFor('acct_9')]).toEqual(['free', 'pro', undefined]);
+  expect([planFor('acct_7', 'org_1'), planFor('acct_7', 'org_3')]).toEqual(['pro', undefined]);
+});
