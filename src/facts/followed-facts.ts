@@ -31,7 +31,7 @@ export class FollowedFacts<T extends Fact> {
     this.#events = events;
     this.#listener = new FactListener(known, sharing, events);
     known.onAdded = (fact) => this.#added(fact);
-    this.#timer = setInterval(() => this.#reportEnds(), pace.endsMs).unref();
+    this.#timer = setInterval(() => this.#look(), pace.endsMs).unref();
     this.#channel = sharing.store?.subscribe(known.kind.topic, this.#listener);
     this.ready =
       this.#channel === undefined
@@ -94,6 +94,11 @@ export class FollowedFacts<T extends Fact> {
       this.#open.set(key, fact);
       this.#nextEndMs = Math.min(this.#nextEndMs, fact.untilMs);
     }
+  }
+
+  #look(): void {
+    this.#sharing.clock.look();
+    this.#reportEnds();
   }
 
   /** Reports facts that have expired, once each and at most a second late. */

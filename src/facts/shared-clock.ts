@@ -20,6 +20,8 @@ export class SharedClock {
   /** `originMs`: Unix time by the clock of Redis when `performance.now()` was 0. It is wrong by at most `errorMs`. */
   #estimate: { readonly originMs: number; readonly errorMs: number; readonly takenMs: number } | undefined;
   #wasOwnWrong = false;
+  /** The time at the last look. */
+  #seenMs = Number.NEGATIVE_INFINITY;
   /** Called when this clock is set back by more than a second: what had ended by it may be in force again. */
   onSetBack: () => void = () => {};
 
@@ -52,12 +54,19 @@ export class SharedClock {
    */
   read(reading: ClockReading, isReference = true): boolean {
     const isNeeded = isReference || this.#estimate === undefined;
-    const beforeMs = this.nowMs();
+    this.look();
     if (isNeeded && Number.isSafeInteger(reading.nowMs)) this.#take(reading);
-    if (this.nowMs() < beforeMs - TOLERATED_MS) this.onSetBack();
+    this.look();
     const wasOwnWrong = this.#wasOwnWrong;
     this.#wasOwnWrong = this.isOwnWrong;
     return this.#wasOwnWrong !== wasOwnWrong;
+  }
+
+  /** Looks whether this clock was set back. To be called every second: without Redis, it is set back with the process's own clock. */
+  look(): void {
+    const nowMs = this.nowMs();
+    if (nowMs < this.#seenMs - TOLERATED_MS) this.onSetBack();
+    this.#seenMs = nowMs;
   }
 
   #take({ nowMs, sentMs, answeredMs }: ClockReading): void {

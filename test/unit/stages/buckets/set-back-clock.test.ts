@@ -1,6 +1,10 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { parseLimits } from '../../../../src/config/files/limits/parse-limits.ts';
 import type { Caller } from '../../../../src/domain/caller.ts';
+import { pace } from '../../../../src/domain/pace.ts';
+import type { FactSharing } from '../../../../src/facts/fact-listener.ts';
+import { FollowedFacts } from '../../../../src/facts/followed-facts.ts';
 import { SharedClock } from '../../../../src/facts/shared-clock.ts';
 import { Buckets } from '../../../../src/stages/buckets/buckets.ts';
 import type { Operation } from '../../../../src/stages/request-context.ts';
@@ -45,4 +49,20 @@ it('limits that had ended by a clock that was ahead are in force when it is set 
     ['account-read', 90],
     ['month', 70],
   ]);
+});
+
+it('so are they without Redis, when the own clock of the process is set back', async () => {
+  let ownMs = NOW_MS + 3 * HOUR_MS;
+  const clock = new SharedClock(() => ownMs);
+  const buckets = new Buckets('weir', parseLimits(LIMITS, 'limits.yaml'), () => clock.nowMs());
+  clock.onSetBack = () => buckets.forget();
+  const sharing = { store: undefined, clock } as FactSharing;
+  const followed = new FollowedFacts(buckets.live, sharing, { apply() {}, ended() {} });
+  const limitNow = () => buckets.bucketsFor(CALLER, READ).buckets[0]?.limit;
+  expect(limitNow()).toBe(500);
+  await setTimeout(2 * pace.endsMs);
+  ownMs = NOW_MS;
+  await setTimeout(2 * pace.endsMs);
+  expect(limitNow()).toBe(90);
+  followed.close();
 });
