@@ -146,7 +146,8 @@ export function countedBuckets<Bucket extends BucketCharge>(
 /** What a charge costs this bucket in the end. */
 export function finalCostIn(bucket: BucketCharge, { charge, cost, refundsRequests }: Settlement): number {
   if (bucket.counts === 'requests') return refundsRequests ? 0 : 1;
-  if (bucket.cost !== undefined) return cost === 0 ? 0 : bucket.cost;
+  // What was charged another cost keeps it, unless all is returned or more is added.
+  if (bucket.cost !== undefined && cost <= charge.cost) return cost === 0 ? 0 : bucket.cost;
   return bucket.counts === 'concurrent' ? costIn(bucket, charge.cost) : cost;
 }
 

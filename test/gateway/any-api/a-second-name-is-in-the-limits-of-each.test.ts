@@ -99,6 +99,19 @@ it.each([
   },
 );
 
+it('what it costs above its reservation counts in a limit that it had used whole, as by its other name', async () => {
+  const gateway = await start(REPORTS, FEW_REPORTS);
+  const usedAfter = async (path: string, account: string) => {
+    const { receipt } = await post(gateway, '/decide', { account, method: 'GET', path, hold: '60s' });
+    await post(gateway, '/settle', { receipt, cost: 12 });
+    const answer = await fetch(`${gateway.adminUrl}/usage/accounts/${account}`);
+    const { buckets } = (await answer.json()) as Pick<Usage, 'buckets'>;
+    return buckets.find(({ bucket }) => bucket === 'reports')?.used;
+  };
+  expect(await usedAfter('/reports', 'acct_1')).toBe(12);
+  expect(await usedAfter('/reports.json', 'acct_2')).toBe(12);
+});
+
 it('a limit below the highest cost is used whole, and refuses for a window at most', async () => {
   const gateway = await start(REPORTS, FEW_REPORTS);
   const first = await gateway.send('GET', '/reports.json');
