@@ -49,13 +49,13 @@ local HEADER, HEADER_BYTES = '>I4I7I4', 15
 local ENTRY, ENTRY_BYTES = '>I7I4', 11
 local STATE, UNKNOWN = '>BI4I6I4', '\0'
 local SLOTS_PER_WINDOW, ENTRIES_PER_LIMIT, MOST_EXPIRED = 100, 250, 601
-local US_PER_SECOND = 1000000
+local US_PER_SECOND, US_PER_MINUTE = 1000000, 60000000
 -- A total has 32 bits. Charges stay below a limit, which is at most half of this.
 local MOST_POINTS = 4000000000
 local ALREADY, SETTLED, ENDED, MISSING, MOVED, REPEATED = '\0', '\1', '\2', '\3', '>BI7', '\5'
 -- The value of a marker, before the nonce.
 local MARKED, MARKER_END = '1', '40'
-local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+) ?(%S*)', '^(%d+) (%d+) (%d+) ?([%w_-]*)', ',(%d+) (%d+) (%d+) (%d+)'
+local CALL, SETTLEMENT, BUCKET = '(%d+) (%d+) ?(%S*)', '^(%d+) (%d+) (%d+) ?([%w_-]*)', ',(%d+) (%d+) (%d+) (%d+)(!?)'
 local PERIOD, PERIOD_STATE = ';(%d+) (%d+) (%d+) (%d+) (%d+) (%d+)', '>BI7I6I7'
 local SPAN = ';(%d+) (%d+) (%d+)'
 -- As in charge.lua: slots of no replica, and their leases.
@@ -182,16 +182,19 @@ local function first_from(log, timeUs)
 end
 
 -- Gives points of a charge that still counts back from the entry that has them: the first one that is not earlier than the charge. It is in
--- the same 1/100 of the window, and later than the charge only if it was joined. Otherwise Redis has lost the points.
-local function give_back(bucket, chargedUs, points)
+-- the same 1/100 of the window, and later than the charge only if it was joined. Otherwise Redis has lost the points, unless this is a
+-- durable bucket whose counts are complete: then they may have been put back at a later time.
+local function give_back(bucket, chargedUs, points, isComplete)
   local windowUs, log = bucket.windowUs, bucket.log
   -- Its entry may be dropped, and the first one that is not earlier be another.
   if chargedUs <= math.max(nowUs, bucket.newestUs) - windowUs then return end
   local slotUs = windowUs / SLOTS_PER_WINDOW
   local entry, atUs, entryPoints = first_from(log, chargedUs), bucket.newestUs, bucket.newestPoints
   if entry <= #log then atUs, entryPoints = unpack(ENTRY, log, entry) else entry = 0 end
-  if atUs < chargedUs or entryPoints < bucket.cost then return end
-  if atUs > chargedUs then
+  if atUs < chargedUs or entryPoints < (isComplete and points or bucket.cost) then return end
+  if isComplete then
+    if atUs > chargedUs + 2 * math.max(slotUs, US_PER_MINUTE) then return end
+  elseif atUs > chargedUs then
     if atUs - atUs % slotUs ~= chargedUs - chargedUs % slotUs then return end
     if bucket.cost * ENTRIES_PER_LIMIT > bucket.limit then return end
   end
@@ -328,14 +331,14 @@ for text = 2, #ARGV do
   end
   replied = replied + 1
   reply[replied] = outcome
-  for lifeMs, cost, final, limit in string.gmatch(ARGV[text], BUCKET) do
+  for lifeMs, cost, final, limit, sign in string.gmatch(ARGV[text], BUCKET) do
     local bucket = read(KEYS[key], lifeMs + 0, cost + 0, limit + 0)
     local more, over = final - cost, 0
     if bucket and outcome == SETTLED then
       if more > 0 then
         over = add(bucket, more)
       elseif more < 0 and chargedUs > 0 then
-        give_back(bucket, chargedUs, -more)
+        give_back(bucket, chargedUs, -more, mark ~= '' and sign ~= '')
       elseif more < 0 then
         give_back_oldest(bucket, -more)
       end

@@ -334,6 +334,31 @@ test.each([
   },
 );
 
+test.each([
+  ['is', 'as of the end of its minute', 60, 50, true, 90],
+  ['is', 'two minutes later', 120, 50, true, 90],
+  ['is', 'with no more than is given back', 60, 40, true, 100],
+  ['is not', 'with less than is given back', 60, 39, true, 61],
+  ['is not', 'later than any recovery puts it back', 120.1, 50, true, 50],
+  ['is not', 'that is not durable', 60, 50, false, 50],
+])('a charge %s given back to an entry %s', async (_is, _entry, afterS, points, isDurable, left) => {
+  const record = recordedLimit({ scope: 'account', name: 'hour', windowSeconds: 3_600 });
+  const durable = { record, owner: 'o' };
+  const bucket = bucketOf('hour', { windowSeconds: 3_600, ...durable });
+  const other = bucketOf('other', durable);
+  const mark = { key: `${bucket.key}:journal`, expected: 'id' };
+  await client.set(mark.key, 'id');
+  const atUs = START_US + afterS * US_PER_SECOND;
+  await client.set(bucket.key, bytesOfEntries([{ atUs, points }]));
+  const buckets = [isDurable ? bucket : { ...bucket, record: undefined }, other];
+  const made = { charge: { buckets, cost: 50 }, chargedAtUs: START_US, refundsRequests: false };
+  const nowUs = START_US + 600 * US_PER_SECOND;
+  const [settled] = await sendSettlements(client, [settlementOf(made, 10)], { ...LIFE, nowUs, mark });
+  expect(settled?.outcome).toBe('settled');
+  const [peeked] = await runCharges(client, [{ buckets: [bucket], cost: 1 }], { nowUs, isSpending: false });
+  expect(peeked).toMatchObject({ buckets: [{ remaining: left }] });
+});
+
 const bytesOf = (value: number, count: number) =>
   Array.from({ length: count }, (_, index) => Math.floor(value / 256 ** (count - 1 - index)) % 256);
 const fourBytes = (value: number) => bytesOf(value, 4);

@@ -39,4 +39,25 @@ describe.skipIf(postgresUrl === undefined)('a settlement', () => {
     const { buckets } = (await store.peek({ ...charge, cost: 1 })) as typeof decision;
     expect(buckets.map(({ remaining }) => remaining)).toEqual([75, 75]);
   });
+
+  test('of a large charge gives back to a window what was put back as of another time', async () => {
+    const server = await startRedisServer();
+    onTestFinished(() => server.stop());
+    const redis = new Redis(server.port);
+    onTestFinished(() => redis.disconnect());
+    const url = await createDatabase(postgresUrl ?? '');
+    const fleet = new Fleet(uniquePrefix(), 100);
+    const store = fleet.start({ kind: 'redis', url: server.url, deadlineMs: 5_000 }, url);
+    onTestFinished(() => fleet.close());
+    await fleet.counting(store);
+    const charge = { buckets: fleet.bucketsOf(1), cost: 60, operation: 'listPayees' };
+    const decision = await store.charge(charge);
+    if (decision.outcome !== 'admitted') throw new Error(decision.outcome);
+    await redis.flushall();
+    await fleet.counting(store);
+    const less = { charge, chargedAtUs: decision.chargedAtUs, id: 'less', cost: 5, refundsRequests: false };
+    expect(await store.settle(less)).toMatchObject({ outcome: 'settled' });
+    const { buckets } = (await store.peek({ ...charge, cost: 1 })) as typeof decision;
+    expect(buckets.map(({ remaining }) => remaining)).toEqual([95, 95]);
+  });
 });
