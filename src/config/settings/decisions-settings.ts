@@ -7,10 +7,10 @@ import {
   clientCa,
   closed,
   filePath,
+  listenHost,
   portNumber,
   section,
   serverTls,
-  text,
   whole,
 } from './section.ts';
 
@@ -22,7 +22,7 @@ const optionalPort = (description: string) =>
 /** The port of Envoy's rate limit service. */
 const envoy = closed(
   {
-    host: Type.Optional(text('Address to listen on. Default: `decisions.host`.')),
+    host: Type.Optional(listenHost('Address to listen on. Default: `decisions.host`.')),
     port: portNumber('Port to listen on. 0 selects a free port.'),
     files: Type.Array(filePath('A file, or a folder of them.'), {
       description: 'Files with the rules, one domain in each, and folders of such files.',
@@ -53,7 +53,7 @@ export const decisionsSchema = section(
     listen: Type.Optional(
       closed(
         {
-          host: Type.Optional(text('The same as `decisions.host`.', { env: 'WEIR_DECISIONS_HOST' })),
+          host: Type.Optional(listenHost('The same as `decisions.host`.', { env: 'WEIR_DECISIONS_HOST' })),
           port: optionalPort('The same as `decisions.port`.'),
         },
         { description: 'Another place for `host` and `port`.' },

@@ -96,9 +96,16 @@ export const clientCa = (description: string) => ({
   clientCaFile: Type.Optional(filePath(`Authorities of client certificates. ${description}`)),
 });
 
+/** A name, or an IPv6 address: neither a URL nor an address with a port. */
+const HOST_FORM = '^([^\\s:/@*\\[\\]]+|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%[^\\s:/]+)?)$';
+
+/** An address to listen on. */
+export const listenHost = (description: string, options: TSchemaOptions = {}) =>
+  text(description, { pattern: HOST_FORM, expects: 'a host name or address', ...options });
+
 /** @param env the variables are `<env>_HOST` and `<env>_PORT` */
 export const address = (host: string, port: number, env: string) => ({
-  host: text(HOST, { default: host, env: `${env}_HOST`, expects: 'a host name or address' }),
+  host: listenHost(HOST, { default: host, env: `${env}_HOST` }),
   port: whole(PORT, port, [0, 65_535], { env: `${env}_PORT` }),
 });
 

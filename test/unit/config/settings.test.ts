@@ -201,6 +201,22 @@ baseUrl: ftp://x
     expect(problemsOf(text)).toEqual([`weir.yaml:${line}: is not valid YAML: the ${opener} is not closed`]);
   });
 
+  test.each(['http://127.0.0.1', '127.0.0.1:8080', '[::1]', '*', ' ', 'ab:80'])(
+    'a port does not listen on %j, which is neither a name nor an address',
+    (host) => {
+      expect(problemsOf(`admin: { host: "${host}" }`)).toEqual([
+        `weir.yaml:1: admin.host: must be a host name or address, is "${host}"`,
+      ]);
+    },
+  );
+
+  test.each(['localhost', 'gw-1.example.com', '10.0.0.1', '::', '::1', 'fe80::1%eth0', '::ffff:10.0.0.1'])(
+    'a port may listen on %s',
+    (host) => {
+      expect(read(`listen: { host: "${host}" }`).listen.host).toBe(host);
+    },
+  );
+
   test('a password is never shown', () => {
     const [problem, ...others] = problemsOf(
       'store: { kind: redis, url: "http://user:hunter2@x", password: 12 }',
