@@ -102,14 +102,15 @@ export async function explainRequest(configuration: Configuration, question: Req
   const reason = await reasonOf(refusal, question, request, configuration);
   const note = noteOn(question, configuration);
   const found = { ...nothing, path: target.path, operation, refusal, reason, note };
-  const errors = operation === undefined ? [] : errorsOf(operation, target);
+  const errors = errorsOf(operation, target);
   if (operation === undefined || payer === undefined) return { ...found, errors: refusal ? [] : errors };
   const due = buckets.bucketsFor(payer, operation);
+  const known = { ...found, caller: caller?.account === ANYONE ? undefined : caller, plan: due.plan };
+  // Nothing is charged to a caller who is blocked.
+  if (charged?.policy === '') return known;
   const slots = await slotsOf(configuration, question, due.buckets);
   return {
-    ...found,
-    caller: caller?.account === ANYONE ? undefined : caller,
-    plan: due.plan,
+    ...known,
     buckets: due.buckets.map((bucket) => explainBucket(bucket, buckets, slots?.get(bucket.key))),
     policy: charged?.policy,
     errors,
@@ -220,8 +221,9 @@ function explainBucket(bucket: PayerBucket, buckets: Buckets, byReplica?: readon
   };
 }
 
-function errorsOf({ rules }: Operation, { path, search }: Target): readonly FieldError[] {
+function errorsOf(operation: Operation | undefined, { path, search }: Target): readonly FieldError[] {
   const errors = new FieldErrors();
+  const rules = operation?.rules;
   if (rules === undefined) return [];
   checkPath(rules.path, path, errors);
   checkQuery(rules.query, search, errors);
