@@ -70,6 +70,19 @@ const UNREAD_BODIES: Readonly<Record<string, string>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too long.',
 };
 
+/** Answers paths that the router does not read, with a `%` that encodes nothing or an id of more characters than any has. */
+export function answerUnroutable(
+  { code }: FastifyError,
+  _request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const error =
+    code === 'FST_ERR_BAD_URL'
+      ? 'The path is not valid: encode a % of an id as %25, and other characters in UTF-8.'
+      : 'The id in the path is too long.';
+  reply.code(400).send({ error });
+}
+
 /**
  * Answers requests that reach no route, and errors of routes, as JSON with `error`, like every refusal of this port. Logs errors that no
  * route expects.

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { adminGuard, answerTheRest } from '../admin/access.ts';
+import { adminGuard, answerTheRest, answerUnroutable } from '../admin/access.ts';
 import { addFactRoutes, type FactApi } from '../admin/facts/fact-api.ts';
 import { addLimitRoutes } from '../admin/facts/shown-limits.ts';
 import { addFindRoute, type Finder, type PricedOperation } from '../admin/find/finder.ts';
@@ -85,7 +85,7 @@ export function createAdminServer({
   const unread = { baseUrl, lines: '' };
   const server = serveFastify(
     { limits: listen, limit: { max: MAX_CONNECTIONS, beyond: 'displace' }, unread, tls },
-    { routerOptions: { maxParamLength: MAX_ID_CHARACTERS } },
+    { routerOptions: { maxParamLength: MAX_ID_CHARACTERS }, frameworkErrors: answerUnroutable },
   );
   const { app } = server;
   app.addHook('onRequest', (request, reply, done) => {

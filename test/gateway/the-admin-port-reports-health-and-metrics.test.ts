@@ -65,6 +65,16 @@ it.each([
   expect(await answer.json()).toEqual({ error: expect.stringMatching(text) });
 });
 
+it.each([
+  ['a % that encodes nothing', '%', /^The path is not valid: encode a % of an id as %25/],
+  ['an id that is no UTF-8', '%ff', /^The path is not valid/],
+  ['an id that is too long', 'a'.repeat(1_001), /^The id in the path is too long\.$/],
+])('answers a path with %s with an `error` that says what to change', async (_, id, text) => {
+  const answer = await fetch(`${gateway.adminUrl}/usage/accounts/${id}`);
+  expect(answer.status).toBe(400);
+  expect(await answer.json()).toEqual({ error: expect.stringMatching(text) });
+});
+
 it('answers a path that it does not have with an `error`', async () => {
   const answer = await fetch(`${gateway.adminUrl}/limits/life`);
   expect(answer.status).toBe(404);
