@@ -244,6 +244,17 @@ it('a DELETE takes its reason and its buckets from the query or from a body like
   ]);
 });
 
+it('a DELETE may name several buckets in the query', async () => {
+  const gateway = await start();
+  await put(gateway, { 'account-read': 50, 'account-write': 60 });
+  const query = 'why=over&bucket=account-read&bucket=account-write';
+  const removed = await send(gateway, 'DELETE', `/accounts/acct_1?${query}`);
+  expect([removed.status, await removed.json()]).toMatchObject([
+    200,
+    [{ bucket: 'account-read' }, { bucket: 'account-write' }],
+  ]);
+});
+
 it('no page of another site can act', async () => {
   const gateway = await start();
   for (const origin of ['https://attacker.example', 'null', 'http://127.0.0.1:1']) {

@@ -31,14 +31,14 @@ export function limitOwner(section: OverrideSection, id: string): LimitOwner {
 }
 
 /**
- * Reads `?why=…&by=…&bucket=…`, or a body as of a PUT, in which only the names of the buckets matter.
+ * Reads `?why=…&by=…&bucket=…`, where `bucket` may be repeated, or a body as of a PUT, in which only the names of the buckets matter.
  * Without buckets, all limits are to be removed.
  *
  * @throws ActionRefused
  */
 export function readRemoval(request: FactRequest) {
   const { why, by, bucket, for: _, force: __, ...named } = membersOf(request);
-  const asked = bucket === undefined ? [] : [String(bucket)];
+  const asked = bucket === undefined ? [] : [bucket].flat().map(String);
   return { buckets: [...asked, ...Object.keys(named)], ...readReason(why, by) };
 }
 
