@@ -2,8 +2,9 @@ import type { FleetTalker as Talker } from '../../admin/fleet/fleet.ts';
 import type { FleetSnapshot } from '../../admin/fleet/snapshot.ts';
 import type { RankedScope } from '../../observe/usage/talkers.ts';
 import { percent, short } from '../format.ts';
+import { partOf } from './headline.ts';
 import { Sparkline } from './widgets/chart.ts';
-import { byId, element, ownerLink, setText } from './widgets/dom.ts';
+import { byId, element, ownerLink, remark, setText } from './widgets/dom.ts';
 import { type LiveCell, Table } from './widgets/table.ts';
 
 /** Fewer values do not fill a sparkline. */
@@ -68,7 +69,8 @@ export function showTalkers(fleet: FleetSnapshot): void {
     tables[ranked].table.show(
       view.all.has(ranked) ? talkers : withFlooder(talkers.slice(0, FEW), fleet.top[ranked].byRefused),
     );
-    const { more } = tables[ranked];
+    const { part, more } = tables[ranked];
+    setText(part, partOf(fleet) ?? '');
     more.hidden = talkers.length <= FEW;
     setText(more, view.all.has(ranked) ? `Show the first ${FEW}` : `Show all ${talkers.length}`);
   }
@@ -90,29 +92,35 @@ export function rankedIds(): readonly string[] {
 }
 
 function tableOf(ranked: RankedScope, scope: string, title: string) {
-  const table = new Table<ShownTalker>(byId(ranked), title, {
-    columns: [
-      { title: scope === 'account' ? 'Account' : 'Organization', cell: () => nameCell(scope) },
-      ...(scope === 'account' ? [organizationColumn] : []),
-      { title: 'Trend', style: 'trend', cell: trendCell },
-      {
-        title: 'Points/s',
-        style: 'number',
-        text: ({ points, error }) => `${error > 0 ? '≤ ' : ''}${perSecond(points)}`,
-      },
-      { title: 'Requests/s', style: 'number wide', text: ({ requests }) => perSecond(requests) },
-      { title: 'Refused', style: 'number', cell: refusedCell },
-    ],
-    empty: 'No requests in this period.',
-    keyOf: ({ id }) => id,
-  });
+  const part = remark('');
+  const table = new Table<ShownTalker>(
+    byId(ranked),
+    title,
+    {
+      columns: [
+        { title: scope === 'account' ? 'Account' : 'Organization', cell: () => nameCell(scope) },
+        ...(scope === 'account' ? [organizationColumn] : []),
+        { title: 'Trend', style: 'trend', cell: trendCell },
+        {
+          title: 'Points/s',
+          style: 'number',
+          text: ({ points, error }) => `${error > 0 ? '≤ ' : ''}${perSecond(points)}`,
+        },
+        { title: 'Requests/s', style: 'number wide', text: ({ requests }) => perSecond(requests) },
+        { title: 'Refused', style: 'number', cell: refusedCell },
+      ],
+      empty: 'No requests in this period.',
+      keyOf: ({ id }) => id,
+    },
+    [part],
+  );
   const more = element('button', { type: 'button', class: 'quiet more', hidden: true });
   more.addEventListener('click', () => {
     if (!view.all.delete(ranked)) view.all.add(ranked);
     if (last !== undefined) showTalkers(last);
   });
   byId(ranked).append(more);
-  return { table, more };
+  return { table, part, more };
 }
 
 function nameCell(scope: string): LiveCell<Talker> {
