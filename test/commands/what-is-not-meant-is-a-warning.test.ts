@@ -473,4 +473,8 @@ it('a value that looks like a variable is used as it is written, and is not prin
   ]);
   vi.stubEnv('WEIR_STORE_PASSWORD', 'from-the-environment');
   expect(await warningsOf({ settings: { store } })).toEqual([]);
+  const within = { kind: 'redis', url: 'redis://:$' + '{REDIS_PASSWORD:-none}@127.0.0.1:1' };
+  expect(await warningsOf({ settings: { store: within } })).toEqual([
+    expect.stringMatching(/store\.url: is used as it is written/),
+  ]);
 });

@@ -89,9 +89,12 @@ function privateReceiver({ notifications: { url, allowPrivate } }: Settings, at:
   return [at(['notifications', 'url'], message)];
 }
 
-/** Values such as `${TOKEN}`, which other programs would replace: everyone could guess such a secret. */
+/** A value such as `$TOKEN`, or one that has `${TOKEN}` in it, as the password in a URL. */
+const PLACEHOLDER = /^\$\w+$|\$\{\w/;
+
+/** Values that other programs would replace: everyone could guess such a secret. */
 function placeholders(value: unknown, path: readonly string[], at: Locate): readonly Problem[] {
-  if (typeof value === 'string' && /^\$(\w+|\{\w+\})$/.test(value)) {
+  if (typeof value === 'string' && PLACEHOLDER.test(value)) {
     return [at(path, 'is used as it is written: docs/configuration.md has the variable that sets it')];
   }
   if (typeof value !== 'object' || value === null) return [];
