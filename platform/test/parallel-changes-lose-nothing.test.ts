@@ -126,6 +126,19 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
       expect([table, await database.db.selectFrom(table).selectAll().execute()]).toEqual([table, []]);
   });
 
+  test('a change, a new secret and a second deletion of a subscription that is deleted meanwhile are a 404', async () => {
+    const { id } = await subscribe(client);
+    const path = `/v3/platform/webhook-subscriptions/${id}`;
+    const answers: Promise<Reply>[] = [];
+    await database.db.transaction().execute(async (trx) => {
+      await trx.deleteFrom('subscriptions').where('id', '=', id).execute();
+      answers.push(client.send('PATCH', path, { description: 'Nightly' }));
+      answers.push(client.send('POST', `${path}/rotate-secret`), client.send('DELETE', path));
+      await untilWaiting(database.db, 3);
+    });
+    expect((await Promise.all(answers)).map(({ status }) => status)).toEqual([404, 404, 404]);
+  });
+
   test('a subscription is deleted while it is changed and its deliveries are hastened', async () => {
     const { id } = await subscribe(client, 'Paused');
     await trigger(client, 'Mandate.Created');

@@ -57,7 +57,7 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       ok(await readPage(sealer, call, subscriptionList(db, call, bodyOf))),
     getWebhookSubscription: async (call, db) => ok(bodyOf(await findSubscription(db, call))),
     async updateWebhookSubscription(call, db) {
-      const { id, url: earlierUrl } = await findOwnedSubscription(db, call);
+      const { id, url: earlierUrl } = await lockOwnedSubscription(db, call);
       const { url, subscribedEvents, description, status } = call.body as Partial<SubscriptionBody>;
       check(call.body as Partial<SubscriptionBody>, allowPrivate);
       const now = settings.now();
@@ -78,10 +78,8 @@ export function subscriptionHandlers({ sealer, settings }: Services): Handlers {
       return ok(bodyOf(updated));
     },
     async deleteWebhookSubscription(call, db) {
-      const { id } = await findOwnedSubscription(db, call);
-      // Whatever locks a subscription and its queue locks the subscription first. Most of its queue goes while events can still be
-      // written, which this lock allows.
-      await db.selectFrom('subscriptions').select('id').where('id', '=', id).forNoKeyUpdate().execute();
+      const { id } = await lockOwnedSubscription(db, call);
+      // Most of its queue goes while events can still be written, which the lock allows.
       await leaveQueue(db, id);
       await db.deleteFrom('subscriptions').where('id', '=', id).execute();
       // What was queued until it was gone. Its log is left to the hourly deletion of old data.
@@ -160,6 +158,22 @@ export async function findSubscription(db: Database, call: Call): Promise<Subscr
 export async function findOwnedSubscription(db: Database, call: Call): Promise<Subscription> {
   const subscription = await findSubscription(db, call);
   if (subscription.scope_type === 'Organization') await checkOrganizationRights(db, call.caller);
+  return subscription;
+}
+
+/**
+ * As `findOwnedSubscription`, locked until `db`'s transaction ends, because another request may be deleting it. Whatever locks a
+ * subscription and its queue locks the subscription first.
+ */
+export async function lockOwnedSubscription(db: Database, call: Call): Promise<Subscription> {
+  const { id } = await findOwnedSubscription(db, call);
+  const subscription = await db
+    .selectFrom('subscriptions')
+    .selectAll()
+    .where('id', '=', id)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  if (!subscription) throw notFound('webhook subscription', id);
   return subscription;
 }
 

@@ -1,6 +1,6 @@
 import type { Handlers } from '../http/routes.ts';
 import { ok, type Services } from './services.ts';
-import { findOwnedSubscription, newSecret, subscriptionBody } from './subscriptions.ts';
+import { lockOwnedSubscription, newSecret, subscriptionBody } from './subscriptions.ts';
 
 /** One day for deploying the new secret. */
 const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
@@ -9,19 +9,18 @@ const DEFAULT_OVERLAP_SECONDS = 24 * 3600;
 export function webhookSecretHandlers({ settings }: Services): Handlers {
   return {
     async rotateWebhookSecret(call, db) {
-      const { id } = await findOwnedSubscription(db, call);
+      const { id, secret: previousSecret } = await lockOwnedSubscription(db, call);
       const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = (call.body ?? {}) as { overlapSeconds?: number };
       const now = settings.now();
       const secret = newSecret();
       const rotated = await db
         .updateTable('subscriptions')
-        .set((row) => ({
+        .set({
           secret,
-          // Of the row itself, because a parallel rotation may have replaced what was read.
-          previous_secret: row.ref('secret'),
+          previous_secret: previousSecret,
           updated_at: now,
           previous_secret_until: new Date(now.getTime() + overlapSeconds * 1000),
-        }))
+        })
         .where('id', '=', id)
         .returningAll()
         .executeTakeFirstOrThrow();
