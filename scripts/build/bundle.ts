@@ -30,6 +30,8 @@ export async function bundle({
       withoutClient(),
       inLatin1(),
     ],
+    // A build may take long on a machine that is busy.
+    checks: { bundlerTimings: false },
     onLog: failOnWarning,
   });
   const { output: files } = await build.write({
