@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { TestGateway } from '../../test/fixtures/gateway.ts';
-import { ACCT_1, type Client, createClient } from './fixtures/client.ts';
+import { ACCT_1, type Body, type Client, createClient } from './fixtures/client.ts';
 import { quickest } from './fixtures/databases.ts';
 import { type DocumentBody, type Json, operations } from './fixtures/document.ts';
 import { startGatewayInFront } from './fixtures/gateway-in-front.ts';
@@ -102,6 +102,19 @@ test.each(withoutBody)(
     }
   },
 );
+
+test('the platform names a member that JavaScript gives a meaning of its own', async () => {
+  for (const { method, path } of operations.filter((operation) => operation.method !== 'GET')) {
+    const url = platform.url + path.replaceAll(/\{\w+\}/g, 'any_1');
+    for (const name of ['__proto__', 'constructor', 'toString']) {
+      const headers = { ...ACCT_1, 'content-type': 'application/json' };
+      const response = await fetch(url, { method, headers, body: `{"${name}": {"prototype": {}}}` });
+      const { errors } = (await response.json()) as Body;
+      const named = errors?.some(({ field }) => field === name);
+      expect([method, path, response.status, named]).toEqual([method, path, 422, true]);
+    }
+  }
+});
 
 const NO_BYTES = () => new ReadableStream({ start: (controller) => controller.close() });
 

@@ -10,7 +10,8 @@ const CHARSET = /;\s*charset\s*=\s*"?([^";\s]*)/i;
  * type. A body `null` is a 422 where a body is declared: Fastify validates a missing body as `null`, which is valid where a body is optional.
  */
 export function parseJsonBodies(app: FastifyInstance): void {
-  const parse = app.getDefaultJsonParser('error', 'ignore');
+  // Every body is validated, which refuses `__proto__` by name as any other member that the document does not have.
+  const parse = app.getDefaultJsonParser('ignore', 'ignore');
   const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     if (body.length === 0) return done(null, null);
