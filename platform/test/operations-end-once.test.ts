@@ -70,6 +70,7 @@ describe.each(databases)('on $name', (database) => {
     const body = { type: 'Payable.Paid', resourceId: id };
     const paid = await client.send('POST', '/v3/platform/event-triggers', body);
     expect([paid.status, paid.body.code]).toEqual([422, 'ValidationError']);
+    expect(paid.body.errors.map(({ field }) => field)).toEqual(['resourceId']);
     expect((await client.get(`/v3/payments/payables/${id}`)).body.status).toBe('Returned');
   });
 

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely';
-import { findCatalogResource } from '../catalog/catalog.ts';
+import { findCatalogResource, spaced } from '../catalog/catalog.ts';
 import type { Database, Tables } from '../database/schema.ts';
 import { invalid, notFound } from '../http/problems.ts';
 import { findEventType } from './event-types.ts';
@@ -42,8 +42,12 @@ export async function recordTransition(
   // Read the resource again under a lock: transitions run one at a time, so they cannot overwrite each other's result.
   const resource = await lockResource(db, id);
   if (FINAL[resource.kind] === resource.status) {
-    const what = resource.kind.toLowerCase();
-    throw invalid('status', `is ${resource.status}, which is final for this ${what}; create a new ${what}`);
+    const what = spaced(resource.kind);
+    // Only triggered events come this far: what else changes a resource looks at its status first.
+    throw invalid(
+      'resourceId',
+      `names a ${what} that is ${resource.status}, which is final: create a new ${what}`,
+    );
   }
   const { status, events } = afterPart(resource, part, at);
   await db
