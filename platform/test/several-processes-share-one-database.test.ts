@@ -25,7 +25,7 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
   });
 
   /** Starts so many at once. */
-  async function start(count: number): Promise<void> {
+  async function start(count: number, timeoutMs = 1000): Promise<void> {
     const options: PlatformOptions = {
       host: '127.0.0.1',
       port: 0,
@@ -34,7 +34,7 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
       seed: true,
       triggers: true,
       sweepSeconds: 1,
-      deliveries: { allowPrivate: true, retryBaseSeconds: 1, timeoutMs: 1000 },
+      deliveries: { allowPrivate: true, retryBaseSeconds: 1, timeoutMs },
     };
     platforms = await Promise.all(Array.from({ length: count }, () => startPlatform(options)));
   }
@@ -47,7 +47,8 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
   }
 
   test('three that start at once migrate and seed once, and each event goes out once', async () => {
-    await start(3);
+    // An attempt that a busy machine makes late is no failure, after which the event would go out again.
+    await start(3, 60_000);
     await subscribe();
     const clients = platforms.map((platform) => createClient(platform.url, ACCT_1));
     for (const client of clients) expect((await client.walk('/v3/payments/payees')).length).toBe(60);
