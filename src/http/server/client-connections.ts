@@ -112,6 +112,11 @@ export class ClientConnections {
       // From now on a client may close its side before it has its response, as without TLS. One that leaves earlier is let go at once.
       socket.allowHalfOpen = true;
     } else if (!this.#makeRoom(socket)) return;
+    // A client that reset its connection before it was accepted has gone. Whose requests it sent is not known any more.
+    if (socket.remoteAddress === undefined && !this.#isUnixSocket) {
+      socket.destroy();
+      return;
+    }
     const isSurplus = this.#limit.beyond === 'refuse' && this.#open.size >= this.#limit.max;
     const connection = new ClientConnection(socket, this.#limits, isSurplus, openedMs);
     this.#open.set(socket, connection);
@@ -138,6 +143,11 @@ export class ClientConnections {
     this.#accept(connection.socket);
     connection.followClientEnd();
     connection.reader = this.#feeds.feed(connection, this.#limits);
+  }
+
+  /** Its peers have no address. */
+  get #isUnixSocket(): boolean {
+    return typeof this.server.address() === 'string';
   }
 
   /** @returns false if the new connection had to be closed */
