@@ -4,12 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PLENTY } from '../../fixtures/configuration.ts';
 import { startGateway, type TestGateway } from '../../fixtures/gateway.ts';
-import { sendRaw } from '../../fixtures/raw.ts';
+import { sendRaw, sendRawToNode } from '../../fixtures/raw.ts';
+import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 import type { TestUpstream } from '../../fixtures/upstream.ts';
 
 const HEAD = 'Host: weir\r\nAuthorization: Bearer service\r\n';
 /** Past Node's own cut of 1,000 pairs, in far fewer bytes than a header may have. */
 const MANY = 'a:\r\n'.repeat(1_100);
+/** Until the head has been read without the body. */
+const LATER_MS = 50;
 const SECOND = `GET /v3/smuggled HTTP/1.1\r\n${HEAD}\r\n`;
 
 let gateway: TestGateway;
@@ -102,6 +105,29 @@ it('a limit above what Node would keep loses nothing', async () => {
     `POST /v3/things HTTP/1.1\r\n${HEAD}Connection: close\r\n${'a: b\r\n'.repeat(2_500)}Content-Length: 5\r\n\r\nhello`,
   );
   expect(answer.text).toContain('2500 fields, hello');
+});
+
+describe.each([
+  ['the edge', sendRaw, 'Connection: keep-alive'],
+  ["Node's server", sendRawToNode, 'Connection: close'],
+])('read by %s', (_, send, connection) => {
+  it.each([
+    ['chunks come', 'Transfer-Encoding: chunked', '4\r\nbody\r\n0\r\n\r\n'],
+    ['a body of known length comes', 'Content-Length: 4', 'body'],
+  ])('octets above 127 arrive as they are, where %s later than the head', async (__, framing, body) => {
+    const fields = 'X-Latin1: caf\xe9\r\nX-Utf8: caf\xc3\xa9\r\n';
+    const upstream = await startTcpUpstream((socket) => {
+      socket.once('data', () => {
+        socket.write(`HTTP/1.1 200 OK\r\n${fields}${framing}\r\n\r\n`, 'latin1');
+        setTimeout(() => socket.write(body), LATER_MS);
+      });
+    });
+    const listen = { host: '127.0.0.1', port: 0, keepAliveTimeoutMs: 500 };
+    gateway = await startGateway({ upstream, settings: { listen } });
+    const { text } = await send(gateway.url, `GET /v3/things HTTP/1.1\r\n${HEAD}${connection}\r\n\r\n`);
+    expect(text).toContain(`\r\n${fields}`);
+    expect(text).toContain('body');
+  });
 });
 
 /** Answers with the number of fields named `a` that reached it, and the body. */

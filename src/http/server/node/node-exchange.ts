@@ -132,7 +132,8 @@ export class NodeExchange extends Exchange {
 
   flush(): void {
     const { response } = this.#turn;
-    if (!this.#isHeadSent) response.flushHeaders();
+    // Node's own `flushHeaders` would write octets above 127 as two.
+    if (!this.#isHeadSent) response.write('', 'latin1');
     this.#isHeadSent = true;
     // Node would gather what is written in this turn of the event loop.
     if (response.socket?.writableCorked) response.socket.uncork();
