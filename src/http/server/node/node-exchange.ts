@@ -108,7 +108,7 @@ export class NodeExchange extends Exchange {
 
   begin(status: number, lines: FieldLines): void {
     if (!lines.isSafe) throw unsafe();
-    this.#turn.response.writeHead(status, lines.pairs.flat());
+    this.#turn.response.writeHead(status, lines.pairs.sort(dispositionFirst).flat());
     this.status = status;
   }
 
@@ -172,6 +172,15 @@ export class NodeExchange extends Exchange {
       this.#turn.connection.socket.resetAndDestroy();
     } else this.#turn.abort();
   }
+}
+
+/** Node reads a Content-Disposition behind a Content-Length as UTF-8: other octets would be an error, and UTF-8 become latin1. */
+function dispositionFirst([one]: readonly [string, string], [other]: readonly [string, string]): number {
+  return Number(isDisposition(other)) - Number(isDisposition(one));
+}
+
+function isDisposition(name: string): boolean {
+  return name.toLowerCase() === 'content-disposition';
 }
 
 function unsafe(): TypeError {
