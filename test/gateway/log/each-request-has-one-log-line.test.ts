@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { sendTo, startGateway } from '../../fixtures/gateway.ts';
 import { linesOf } from '../../fixtures/log-lines.ts';
@@ -5,6 +7,9 @@ import { connectRaw, untilClosed } from '../../fixtures/raw.ts';
 import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 import { startUpstream, type TestUpstream } from '../../fixtures/upstream.ts';
 import { startWeir, type WeirProcess } from '../../fixtures/weir-process.ts';
+
+/** Until what was sent has been read; less than a short body is waited for. */
+const READ_MS = 10;
 
 let upstream: TestUpstream;
 let weir: WeirProcess;
@@ -132,6 +137,23 @@ it('a body that its client breaks off is no error of the upstream', async () => 
   } finally {
     await gateway.close();
   }
+});
+
+it.each([
+  ['short', 10],
+  ['long', 100_000],
+])('an upload that is reset before it has arrived has a line, also a %s one', async (name, length) => {
+  const fields = 'Host: weir\r\nAuthorization: Bearer service\r\n';
+  const id = `reset-${name}`;
+  const socket = await connectRaw(weir.url);
+  socket.write(`GET /v3/things HTTP/1.1\r\n${fields}\r\n`);
+  await once(socket, 'data');
+  socket.write(
+    `POST /v3/things HTTP/1.1\r\n${fields}X-Request-Id: ${id}\r\nContent-Length: ${length}\r\n\r\nhalf`,
+  );
+  await setTimeout(READ_MS);
+  socket.resetAndDestroy();
+  expect(await lineOf(id)).toMatchObject({ method: 'POST' });
 });
 
 it.each([

@@ -234,7 +234,8 @@ export class EdgeReader implements Reader {
   readonly #onDrain = () => this.#exchange?.taker?.onDrain();
 
   readonly #onClose = (): void => {
-    this.#stopWaiting();
+    // Its client has gone, and it is logged as a longer one is.
+    if (this.#unfinished !== undefined) this.#serveArriving(this.#unfinished.head, this.#arrived(), NOT_HTTP);
     const exchange = this.#exchange;
     this.#exchange = undefined;
     this.#connection.turn = undefined;
