@@ -4,39 +4,41 @@ import type { KeyScan } from './key-scan.ts';
 
 const NOWHERE = -1;
 
+/** What follows the bytes. Of several texts, the last one is unknown if the rest is not read. */
+export type Rest = 'nothing' | 'unread' | 'unsent';
+
 /**
  * The points of a member in the last JSON text of some bytes, which are read once, from their beginning. Of members with one name the last
  * counts. A text that is no JSON has no member, or one that is found all the same.
  *
- * @param isCut whether the bytes are the beginning of longer ones: if they have several texts, the last one is unknown
  * @returns undefined if this machine, a name of the pointer, or the length of the text does not allow it
  */
 export function pointsForwards(
   text: Buffer,
   { keys, isPlain }: JsonPointer,
   scan: KeyScan | 'impossible',
-  isCut = false,
+  rest: Rest = 'nothing',
 ): FoundPoints | undefined {
   if (!isPlain || scan === 'impossible' || !scan.begin(text, keys)) return undefined;
-  return new ForwardReader(text, keys, scan, isCut).read();
+  return new ForwardReader(text, keys, scan, rest).read();
 }
 
 class ForwardReader {
   readonly #text: Buffer;
   readonly #keys: readonly Buffer[];
   readonly #scan: KeyScan;
-  readonly #isCut: boolean;
+  readonly #rest: Rest;
   /** How many names of the pointer lead to the object that is read. */
   #level = 0;
   /** Where the value of the member begins. */
   #valueAt = NOWHERE;
   #isInString = false;
 
-  constructor(text: Buffer, keys: readonly Buffer[], scan: KeyScan, isCut: boolean) {
+  constructor(text: Buffer, keys: readonly Buffer[], scan: KeyScan, rest: Rest) {
     this.#text = text;
     this.#keys = keys;
     this.#scan = scan;
-    this.#isCut = isCut;
+    this.#rest = rest;
   }
 
   read(): FoundPoints {
@@ -45,10 +47,10 @@ class ForwardReader {
     while (at < text.length) {
       const next = this.#scan.next(at, this.#isInString, this.#level);
       this.#isInString = false;
-      if (next === NOWHERE) return this.#isCut ? this.#points() : 'missing';
+      if (next === NOWHERE) return this.#rest === 'nothing' ? 'missing' : this.#points();
       at = text[next] === QUOTE ? this.#readName(next) : this.#endObject(next + 1);
     }
-    return this.#isCut ? 'missing' : this.#points();
+    return this.#rest === 'unread' ? 'missing' : this.#points();
   }
 
   #points(): FoundPoints {
@@ -64,7 +66,7 @@ class ForwardReader {
   }
 
   #endObject(end: number): number {
-    if (this.#level === 0) return this.#isCut ? this.#text.length : this.#textFrom(end);
+    if (this.#level === 0) return this.#rest === 'unread' ? this.#text.length : this.#textFrom(end);
     this.#level--;
     return end;
   }

@@ -4,7 +4,7 @@ import { CollectedBytes } from './collected-bytes.ts';
 import { pointsForwards } from './forward-reader.ts';
 import type { FoundPoints } from './json-bytes.ts';
 import { keyScan } from './key-scan.ts';
-import { pointsIn } from './member.ts';
+import { pointsIn, pointsInParsed } from './member.ts';
 
 /** Why the rest of a body is not read. */
 export type StoppedBy = UnsettledReason | 'found';
@@ -45,17 +45,26 @@ export class JsonBody implements BodyReader {
     const problem = this.#collected.add(chunk);
     if (problem === undefined) return;
     const { bytes } = this.#collected;
-    const found = problem === 'too-long' ? pointsForwards(bytes, this.#pointer, keyScan(), true) : undefined;
+    const found =
+      problem === 'too-long' ? pointsForwards(bytes, this.#pointer, keyScan(), 'unread') : undefined;
     this.#collected.release();
     if (found === undefined || found === 'missing') this.#problem = problem;
     else this.#found = found;
   }
 
   end(isWhole: boolean): Reading {
-    const found = this.#found ?? (isWhole ? pointsIn(this.#collected.bytes, this.#pointer) : 'missing');
+    const { bytes } = this.#collected;
+    const pointer = this.#pointer;
+    const found = this.#found ?? (isWhole ? pointsIn(bytes, pointer) : pointsUntilHere(bytes, pointer));
     this.#collected.release();
     return readingOf(found, this.#problem);
   }
+}
+
+/** What a text has stated that breaks off. */
+function pointsUntilHere(text: Buffer, pointer: JsonPointer): FoundPoints {
+  const found = pointer.hasIndex ? undefined : pointsForwards(text, pointer, keyScan(), 'unsent');
+  return found ?? pointsInParsed(text.toString(), pointer);
 }
 
 /** @param problem why not everything was read */

@@ -95,7 +95,10 @@ const broken =
 it.each([
   ['/json', broken(EVENT), { unsettled: 'cut' }],
   ['/json', broken(LARGE_EVENT), { settled: 5000 }],
-  ['/json', broken('{"usage":{"total_tokens":5000}}', {}), { unsettled: 'cut' }],
+  ['/json', broken('{"usage":{"total_tokens":5000}}', {}), { settled: 5000 }],
+  ['/json', broken('{"usage":{"total_tokens":5000},"data":"', {}), { settled: 5000 }],
+  ['/json', broken('{"usage":{"total_tokens":5000', {}), { unsettled: 'cut' }],
+  ['/json', broken('{"usage":{"total_tokens":7}}', {}), { unsettled: 'cut' }],
   ['/json', broken(`{"usage":{"total_tokens":7},"data":"${LONG_TEXT}`, {}), { unsettled: 'cut' }],
   ['/json', broken(`{"usage":{"total_tokens":5000},"data":"${LONG_TEXT}`, {}), { settled: 5000 }],
   ['/bytes', broken('x'), { unsettled: 'cut' }],

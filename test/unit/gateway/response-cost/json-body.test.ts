@@ -44,6 +44,23 @@ test.each<[string, string, FoundPoints | 'too-long']>([
   expect(read(body.replaceAll('…', LONG_TEXT), pointer)).toBe(found);
 });
 
+test.each<[string, string, FoundPoints]>([
+  ['{"usage":{"n":5},"x":"', '/usage/n', 5],
+  ['{"usage":{"n":5', '/usage/n', 'missing'],
+  ['{"x":{"usage":{"n":6}}', '/usage/n', 'missing'],
+  ['{"usage":{"n":5}}', '/usage/n', 5],
+  ['{"usage":{"n":4}}\n{"usage":{"n":5}}\n', '/usage/n', 5],
+  ['{"usage":{"n":4}}\n{"usage":{"n":5},"x"', '/usage/n', 5],
+  ['{"usage":{"n":5}}\n{"usage"', '/usage/n', 'missing'],
+  ['{"usage":[5]}', '/usage/0', 5],
+  ['{"usage":[5],', '/usage/0', 'missing'],
+])('a text that breaks off has stated what came before: %s at %s is %s', (body, pointer, found) => {
+  const reader = new JsonBody(new JsonPointer(pointer));
+  reader.add(Buffer.from(body), false);
+  const { points, problem } = reader.end(false);
+  expect(points ?? problem).toBe(found);
+});
+
 test('a number counts if it ends in the first MiB', () => {
   const start = '{"x":"';
   const member = '","n":812';
