@@ -147,16 +147,24 @@ function check({ url, subscribedEvents }: Partial<SubscriptionBody>, allowPrivat
 }
 
 /** The subscription of the path, if it belongs to the acting Account, its Organization or the Person that calls. */
-export async function findSubscription(db: Database, call: Call): Promise<Subscription> {
+export async function findSubscription(db: Database, call: Call, isLocked = false): Promise<Subscription> {
   const id = pathId(call, 'subscriptionId');
-  const subscription = await selectVisible(db, call).selectAll().where('id', '=', id).executeTakeFirst();
+  const subscription = await selectVisible(db, call)
+    .selectAll()
+    .where('id', '=', id)
+    .$if(isLocked, (query) => query.forNoKeyUpdate())
+    .executeTakeFirst();
   if (!subscription) throw notFound('webhook subscription', id);
   return subscription;
 }
 
 /** The subscription of the path, for a write. Throws a 403 for a ServiceAccount of an Account if the Organization owns it. */
-export async function findOwnedSubscription(db: Database, call: Call): Promise<Subscription> {
-  const subscription = await findSubscription(db, call);
+export async function findOwnedSubscription(
+  db: Database,
+  call: Call,
+  isLocked = false,
+): Promise<Subscription> {
+  const subscription = await findSubscription(db, call, isLocked);
   if (subscription.scope_type === 'Organization') await checkOrganizationRights(db, call.caller);
   return subscription;
 }
@@ -165,16 +173,8 @@ export async function findOwnedSubscription(db: Database, call: Call): Promise<S
  * As `findOwnedSubscription`, locked until `db`'s transaction ends, because another request may be deleting it. Whatever locks a
  * subscription and its queue locks the subscription first.
  */
-export async function lockOwnedSubscription(db: Database, call: Call): Promise<Subscription> {
-  const { id } = await findOwnedSubscription(db, call);
-  const subscription = await db
-    .selectFrom('subscriptions')
-    .selectAll()
-    .where('id', '=', id)
-    .forNoKeyUpdate()
-    .executeTakeFirst();
-  if (!subscription) throw notFound('webhook subscription', id);
-  return subscription;
+export function lockOwnedSubscription(db: Database, call: Call): Promise<Subscription> {
+  return findOwnedSubscription(db, call, true);
 }
 
 function selectVisible(db: Database, { caller }: Call) {

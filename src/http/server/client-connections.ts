@@ -97,13 +97,14 @@ export class ClientConnections {
   }
 
   #shake(socket: Socket): void {
-    if (!this.#makeRoom(socket)) return;
+    if (this.#letGo(socket) || !this.#makeRoom(socket)) return;
     const peer = peerOf(socket);
     this.#handshakes.set(peer, { socket, sinceMs: performance.now() });
     socket.once('close', () => this.#handshakes.delete(peer));
   }
 
   #take(socket: Socket, isSecure: boolean): void {
+    if (this.#letGo(socket)) return;
     let openedMs = performance.now();
     if (isSecure) {
       const peer = peerOf(socket);
@@ -112,11 +113,6 @@ export class ClientConnections {
       // From now on a client may close its side before it has its response, as without TLS. One that leaves earlier is let go at once.
       socket.allowHalfOpen = true;
     } else if (!this.#makeRoom(socket)) return;
-    // A client that reset its connection before it was accepted has gone. Whose requests it sent is not known any more.
-    if (socket.remoteAddress === undefined && !this.#isUnixSocket) {
-      socket.destroy();
-      return;
-    }
     const isSurplus = this.#limit.beyond === 'refuse' && this.#open.size >= this.#limit.max;
     const connection = new ClientConnection(socket, this.#limits, isSurplus, openedMs);
     this.#open.set(socket, connection);
@@ -145,9 +141,16 @@ export class ClientConnections {
     connection.reader = this.#feeds.feed(connection, this.#limits);
   }
 
-  /** Its peers have no address. */
-  get #isUnixSocket(): boolean {
-    return typeof this.server.address() === 'string';
+  /**
+   * Closes a connection that its client reset before it was accepted: the client's address is no longer known.
+   *
+   * @returns whether it did
+   */
+  #letGo(socket: Socket): boolean {
+    // Peers of a Unix socket have no address.
+    const isGone = socket.remoteAddress === undefined && typeof this.server.address() !== 'string';
+    if (isGone) socket.destroy();
+    return isGone;
   }
 
   /** @returns false if the new connection had to be closed */

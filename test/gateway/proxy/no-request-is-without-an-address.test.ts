@@ -24,7 +24,7 @@ afterAll(async () => {
   await upstream.close();
 });
 
-// The system cannot tell the address of a connection that was reset, but still has what came before the reset.
+// After a reset, the system no longer knows the client's address, but it still delivers what the client had sent.
 it('a client that resets its connection before it is accepted is not served', async () => {
   gateway.process.kill('SIGSTOP');
   for (let index = 0; index < CLIENTS; index++) {

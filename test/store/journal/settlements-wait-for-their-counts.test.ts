@@ -8,20 +8,26 @@ import { Fleet } from './fleet.ts';
 
 const postgresUrl = inject('postgresUrl');
 
+/** A replica of its own Redis and database that has admitted a charge. */
+async function charged(cost: number) {
+  const server = await startRedisServer();
+  onTestFinished(() => server.stop());
+  const redis = new Redis(server.port);
+  onTestFinished(() => redis.disconnect());
+  const url = await createDatabase(postgresUrl ?? '');
+  const fleet = new Fleet(uniquePrefix(), 100);
+  const store = fleet.start({ kind: 'redis', url: server.url, deadlineMs: 5_000 }, url);
+  onTestFinished(() => fleet.close());
+  await fleet.counting(store);
+  const charge = { buckets: fleet.bucketsOf(1), cost, operation: 'listPayees' };
+  const decision = await store.charge(charge);
+  if (decision.outcome !== 'admitted') throw new Error(decision.outcome);
+  return { redis, url, fleet, store, charge, decision };
+}
+
 describe.skipIf(postgresUrl === undefined)('a settlement', () => {
   test('of a replica that does not know of the loss changes nothing before the counts are back', async () => {
-    const server = await startRedisServer();
-    onTestFinished(() => server.stop());
-    const redis = new Redis(server.port);
-    onTestFinished(() => redis.disconnect());
-    const url = await createDatabase(postgresUrl ?? '');
-    const fleet = new Fleet(uniquePrefix(), 100);
-    const store = fleet.start({ kind: 'redis', url: server.url, deadlineMs: 5_000 }, url);
-    onTestFinished(() => fleet.close());
-    await fleet.counting(store);
-    const charge = { buckets: fleet.bucketsOf(1), cost: 5, operation: 'listPayees' };
-    const decision = await store.charge(charge);
-    if (decision.outcome !== 'admitted') throw new Error(decision.outcome);
+    const { redis, url, store, charge, decision } = await charged(5);
 
     // No recovery gets further than its question.
     const database = new pg.Client({ connectionString: url });
@@ -41,18 +47,7 @@ describe.skipIf(postgresUrl === undefined)('a settlement', () => {
   });
 
   test('of a large charge gives back to a window what was put back as of another time', async () => {
-    const server = await startRedisServer();
-    onTestFinished(() => server.stop());
-    const redis = new Redis(server.port);
-    onTestFinished(() => redis.disconnect());
-    const url = await createDatabase(postgresUrl ?? '');
-    const fleet = new Fleet(uniquePrefix(), 100);
-    const store = fleet.start({ kind: 'redis', url: server.url, deadlineMs: 5_000 }, url);
-    onTestFinished(() => fleet.close());
-    await fleet.counting(store);
-    const charge = { buckets: fleet.bucketsOf(1), cost: 60, operation: 'listPayees' };
-    const decision = await store.charge(charge);
-    if (decision.outcome !== 'admitted') throw new Error(decision.outcome);
+    const { redis, fleet, store, charge, decision } = await charged(60);
     await redis.flushall();
     await fleet.counting(store);
     const less = { charge, chargedAtUs: decision.chargedAtUs, id: 'less', cost: 5, refundsRequests: false };

@@ -165,6 +165,11 @@ export class EdgeReader implements Reader {
     this.#serve(head, body, brokenBy);
   }
 
+  /** Serves a request whose body will not arrive whole, so that it is logged. */
+  #serveBroken(): void {
+    if (this.#unfinished !== undefined) this.#serveArriving(this.#unfinished.head, this.#arrived(), NOT_HTTP);
+  }
+
   #readRest(exchange: EdgeExchange, bytes: Buffer): void {
     const behind = exchange.receive(bytes);
     if (!exchange.isComplete) return;
@@ -227,15 +232,14 @@ export class EdgeReader implements Reader {
     const exchange = this.#exchange;
     if (exchange === undefined && this.#unfinished === undefined) this.#socket.end();
     else this.#hasClientEnded = true;
-    if (this.#unfinished !== undefined) this.#serveArriving(this.#unfinished.head, this.#arrived(), NOT_HTTP);
-    else if (exchange?.isComplete === false) breakTurn(this.#connection, exchange, NOT_HTTP);
+    this.#serveBroken();
+    if (exchange?.isComplete === false) breakTurn(this.#connection, exchange, NOT_HTTP);
   };
 
   readonly #onDrain = () => this.#exchange?.taker?.onDrain();
 
   readonly #onClose = (): void => {
-    // Its client has gone, and it is logged as a longer one is.
-    if (this.#unfinished !== undefined) this.#serveArriving(this.#unfinished.head, this.#arrived(), NOT_HTTP);
+    this.#serveBroken();
     const exchange = this.#exchange;
     this.#exchange = undefined;
     this.#connection.turn = undefined;
