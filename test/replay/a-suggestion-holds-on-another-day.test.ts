@@ -56,7 +56,7 @@ function shareThatHolds(
 ): { readonly held: number; readonly stated: number } {
   const below = random(days);
   const demand = demandOf(days, below);
-  const options = { mostRefused: 0.01, confidence, leastLimit: () => 1, onPass() {} };
+  const options = { mostRefused: 0.01, confidence, leastLimit: () => 1, onPass() {}, isGiven: () => true };
   const limits = suggestLimits(demand, options).limits.filter(({ stats }) => stats.id !== 'acct_last');
   demand.spool.close();
   expect(limits).toHaveLength(accountsFor(days));

@@ -57,7 +57,7 @@ it('a suggested limit refuses at most the share that is allowed, and one point l
       const demand = new Demand(parseLimits('{}', 'limits'), 'none');
       for (const entry of entries) demand.take(entry);
       demand.end();
-      const options = { mostRefused: MOST_REFUSED, confidence: 0.95, leastLimit: () => 1, onPass: () => {} };
+      const options = { mostRefused: MOST_REFUSED, confidence: 0.95, leastLimit: () => 1, onPass: () => {}, isGiven: () => true };
       const { limits, refused } = suggestLimits(demand, options);
       demand.spool.close();
       let sum = 0;
@@ -126,6 +126,21 @@ accounts: { no: { account-write: 77 }, acct_absent: { account-read: { limit: 900
     '--json',
   );
   expect(JSON.parse(json)).toMatchObject({ requests: 80, refused: { after: 0 } });
+});
+
+it('the share that a suggested file refuses counts the limits that it keeps', async () => {
+  const requests = Array.from({ length: 40 }, (_, index) => ({ atMs: index, more: { principal: 'svc_1' } }));
+  const base = 'limits: { key: { per: principal, requests: 10, window: 1h } }';
+  const files = await writeFiles({ log: logText(requests), base });
+  const flags = [files.log, '--suggest', '0%', '--limits', files.base];
+  const { stdout } = await runReplayCommand(...flags);
+  const suggested = await writeFiles({ suggested: stdout });
+  const replayed = await runReplayCommand(files.log, '--limits', suggested.suggested, '--json');
+  expect(JSON.parse(replayed.stdout)).toMatchObject({ requests: 40, refused: { after: 30 } });
+  expect(stdout).toContain('the kept ones included, would have refused 30 of 40 requests (75 %).');
+  // In JSON, the principal has a suggested limit as well.
+  const { stdout: json } = await runReplayCommand(...flags, '--json');
+  expect(JSON.parse(json)).toMatchObject({ requests: 40, refused: 0 });
 });
 
 it('a suggestion can be loaded and outlasts the plan of its owner, and what is kept ends as before', async () => {

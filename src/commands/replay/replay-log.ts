@@ -106,7 +106,7 @@ async function printSuggestion(
   );
   // The search does not yield: without a handler, Ctrl-C ends the process.
   const logNames = sources.map(({ name }) => name);
-  const suggested = suggestedLimits(read, candidate, aim, logNames, isForeign);
+  const suggested = suggestedLimits(read, candidate, aim, { logNames, isForeign, isFile: !flags.json });
   if (flags.json) printJsonExactly(limitsJson(suggested));
   else printExactly(limitsYaml(suggested).replace(/\n$/, '').split('\n'));
   if (read.isPart) process.exitCode = INTERRUPTED;

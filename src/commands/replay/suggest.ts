@@ -9,7 +9,7 @@ import { brokenFiles, coverageNotes, leftOutNotes } from '../../replay/notes.ts'
 import { replayedRows } from '../../replay/payers.ts';
 import type { Retries } from '../../replay/replay.ts';
 import { Demand } from '../../replay/suggest/demand.ts';
-import type { LimitsText } from '../../replay/suggest/limits-yaml.ts';
+import { isForEachOwner, type LimitsText } from '../../replay/suggest/limits-yaml.ts';
 import { type Aim, type Suggestion, suggestLimits } from '../../replay/suggest/search.ts';
 import type { Candidate } from './candidate.ts';
 import { unreadProblem } from './input.ts';
@@ -42,21 +42,28 @@ export async function readDemand(
   return { demand, tally, retries, isPart };
 }
 
+interface SuggestionForm {
+  readonly logNames: readonly string[];
+  readonly isForeign: boolean;
+  readonly isFile: boolean;
+}
+
 /**
  * The smallest limits found that refuse at most a share of each bucket's requests, with what they are based on.
  *
- * @param logNames of the files that were read
- * @param isForeign whether the log is of another gateway
+ * @param form.logNames of the files that were read
+ * @param form.isForeign whether the log is of another gateway
+ * @param form.isFile whether the suggestion becomes a limits file, which has no limits for each principal, Person and address
  */
 export function suggestedLimits(
   { demand, tally, retries, isPart }: ReadDemand,
   { limits: base, limitsName: baseName, operations = [] }: Candidate,
   { mostRefused, confidence }: Aim,
-  logNames: readonly string[],
-  isForeign: boolean,
+  { logNames, isForeign, isFile }: SuggestionForm,
 ): LimitsText {
   const costliest = costliestByRow(operations, base.rows);
   const whole = suggestLimits(demand, {
+    isGiven: ({ row, id }) => (!isFile || isForEachOwner(row)) && (!isForeign || isId(id)),
     mostRefused,
     confidence,
     leastLimit: ({ name }) => costliest.get(name)?.cost ?? 1,

@@ -62,7 +62,7 @@ export class Demand {
     if (number === undefined) {
       number = this.#numbers.size;
       this.#numbers.set(stats, number);
-      stats.shadowLimit = this.#shadowLimitOf(stats, caller);
+      this.#noteInForce(stats, caller);
     }
     stats.ask(cost, this.#nowUs);
     const most = Math.max(this.#largestCosts[number] ?? 0, costIn(stats.row, reserved));
@@ -70,12 +70,14 @@ export class Demand {
     return number;
   }
 
-  #shadowLimitOf({ row, id }: BucketStats, caller: Payer): number | undefined {
+  #noteInForce(stats: BucketStats, caller: Payer): void {
+    const { row, id } = stats;
     const nowMs = this.#nowUs / 1000;
     const plan = plansOf(this.#limits, caller, nowMs).ofScope(row.scope);
     const { limit, shadowLimit } = limitInForce(this.#limits, row, id, plan, nowMs);
+    stats.limit = limit;
     // A bucket that has both refuses requests, and so does the suggested limit.
-    return limit === undefined ? shadowLimit : undefined;
+    stats.shadowLimit = limit === undefined ? shadowLimit : undefined;
   }
 }
 

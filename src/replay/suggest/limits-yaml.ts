@@ -28,7 +28,7 @@ export function limitsYaml(text: LimitsText): string {
   return [
     ...text.remarks.map((remark) => `# ${remark}`),
     `# Each limit is the smallest found with which its bucket alone would have refused at most ${shownShare(mostRefused)} of its requests;`,
-    `# all of them together would have refused ${shownCount(suggestion.refused)} of ${counted(requests, 'request')} (${shownShare(requests === 0 ? 0 : suggestion.refused / requests)}).`,
+    `# all limits of this file together, the kept ones included, would have refused ${shownCount(suggestion.refused)} of ${counted(requests, 'request')} (${shownShare(requests === 0 ? 0 : suggestion.refused / requests)}).`,
     ...(confidence === 0 ? [] : confidenceLines(suggestion, confidence)),
     `windowSeconds: ${base.windowSeconds}`,
     'defaults:',
@@ -71,7 +71,7 @@ function sectionLines(section: OverrideSection, text: LimitsText): readonly stri
   for (const one of suggestion.limits) {
     const { stats } = one;
     const { scope } = stats.row;
-    if (scopeNamed(scope).overrides !== section || scopeNamed(scope).many !== undefined) continue;
+    if (scopeNamed(scope).overrides !== section || !isForEachOwner(stats.row)) continue;
     const buckets = byId.get(stats.id) ?? new Map<string, SuggestedLimit>();
     byId.set(stats.id, buckets.set(stats.name, one));
   }
@@ -120,7 +120,12 @@ function overrideLines(
 
 /** Whether each owner with requests gets a limit of its own. Of other limits, the log may have requests all the same. */
 function isSuggestedByOwner(row: LimitRow): boolean {
-  return scopeNamed(row.scope).many === undefined && replayedRows([row]).length > 0;
+  return isForEachOwner(row) && replayedRows([row]).length > 0;
+}
+
+/** Whether a file of suggestions has a limit for each owner. Of the others there are too many: their limit is kept. */
+export function isForEachOwner({ scope }: LimitRow): boolean {
+  return scopeNamed(scope).many === undefined;
 }
 
 /** Until when the whole entry is valid, unless a limit of it has its own end. A plan cannot have one, and neither can `none`. */

@@ -50,6 +50,8 @@ export function suggestLimits(
     leastLimit(stats: BucketStats): number;
     /** Called before each pass over the requests, with the number of buckets still searched. */
     onPass(searched: number): void;
+    /** Whether a bucket gets the limit that is found for it. Any other one keeps the limit that it has. */
+    isGiven(stats: BucketStats): boolean;
   },
 ) {
   const { mostRefused, confidence } = options;
@@ -75,8 +77,8 @@ export function suggestLimits(
     /** With which a further day refuses no larger share either. 0 if nothing is known about further days, or the limit is too low. */
     confidence: isTooLow ? 0 : confidenceFrom(days, confidence),
   }));
-  /** `refused`: with all suggested limits together. `limits` has what each bucket alone would have refused. */
-  return { limits, refused: refusedTogether(demand, limits) };
+  /** `refused`: with all limits together, the given ones and those that are kept. `limits` has what each bucket alone would have refused. */
+  return { limits, refused: refusedTogether(demand, limits, options) };
 }
 
 function startSearch(stats: BucketStats, least: number, mostRefused: number, logDays: LogDays): Search {
@@ -152,12 +154,16 @@ function nextTrial({ tooLow, enough, refused }: Search): number | undefined {
 function refusedTogether(
   demand: Demand,
   limits: readonly { readonly stats: BucketStats; readonly limit: number }[],
+  { isGiven }: { isGiven(stats: BucketStats): boolean },
 ): number {
   let nowUs = 0;
   let refused = 0;
   const charger = new Charger(() => nowUs);
-  const charges = limits.map(({ stats, limit }, number) => {
-    return { ...bucketOf(stats, number, limit), shadow: stats.shadowLimit !== undefined };
+  const charges = limits.map(({ stats, limit: found }, number) => {
+    const limit = isGiven(stats) ? found : stats.limit;
+    return limit === undefined || stats.shadowLimit !== undefined
+      ? undefined
+      : bucketOf(stats, number, limit);
   });
   demand.spool.forEach(({ atUs, cost, reserved, buckets: numbers }) => {
     nowUs = atUs;
