@@ -115,8 +115,8 @@ function resolutionNote({ lineCounts, replay }: Circumstances): string | undefin
   return 'The times of this log are whole seconds: requests of one second count as simultaneous, so short bursts look fuller than they were.';
 }
 
-function costNote({ finder, hasLoggedCosts }: Circumstances): string | undefined {
-  if (finder !== undefined || hasLoggedCosts) return undefined;
+function costNote({ replay, finder, hasLoggedCosts }: Circumstances): string | undefined {
+  if (finder !== undefined || hasLoggedCosts || replay.hasOtherCosts) return undefined;
   return 'Each request costs 1 point: name an OpenAPI document with --operations, or settings with --config, for other costs.';
 }
 

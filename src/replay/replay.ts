@@ -75,6 +75,8 @@ export class Replay {
   readonly refusedElsewhere = new Map<string, number>();
   /** Accounts that were counted with the plan that the log names, because the limits assign them none. */
   readonly withLoggedPlan = new Set<string>();
+  /** Whether a request costs more or less than 1 point. */
+  hasOtherCosts = false;
   /** Unix times of the first and the last charge. */
   fromUs: number | undefined;
   toUs: number | undefined;
@@ -127,6 +129,7 @@ export class Replay {
       return;
     }
     this.requests += 1;
+    if (entry.cost !== 1) this.hasOtherCosts = true;
     const isAdmitted = this.#charge(entry, 1);
     if (isAdmitted && entry.wasRefused) this.changed.admitted += 1;
     if (!isAdmitted && !entry.wasRefused) this.changed.refused += 1;

@@ -4,6 +4,7 @@ import type { LogEntry } from '../../src/replay/input/entry.ts';
 import { lineReader } from '../../src/replay/input/formats.ts';
 import { type Mapping, parseMapping } from '../../src/replay/input/text-formats.ts';
 import { timeUs } from '../../src/replay/input/times.ts';
+import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { expectLinearTime } from '../fixtures/growth.ts';
 import { writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
@@ -165,6 +166,30 @@ it('an invalid mapping is reported in one sentence, and missing information of a
   expect(result).toMatchObject({ requests: 3, refused: { after: 1 } });
   expect(result.notes.join('\n')).toContain('whole seconds');
   expect(result.notes.join('\n')).toContain('Each request costs 1 point');
+});
+
+it('a cost in the log is charged, and one that no request can have is reported with its line', async () => {
+  const line = (more: object) =>
+    `${JSON.stringify({ time: '2026-11-20T12:00:00Z', method: 'GET', path: '/', status: 200, account: 'a', ...more })}\n`;
+  const costs = [{ cost: 7 }, {}, { cost: '2' }, { cost: 0 }, { cost: 2.5 }, { cost: 1e15 }];
+  const log = [...costs, { method: 'constructor' }, { method: '__proto__' }].map(line).join('');
+  const files = await writeFiles({ log, limits: '{}' });
+  const { stdout } = await runReplayCommand(
+    files.log,
+    ...['--limits', files.limits, '--format', 'json', '--json'],
+  );
+  const result = JSON.parse(stdout) as ReplayResult;
+  const problem = 'has no whole number of points at .cost';
+  expect(result).toMatchObject({
+    requests: 3,
+    uncharged: 3,
+    unreadableLines: [
+      { line: 5, problem },
+      { line: 6, problem },
+    ],
+    buckets: [{ requests: 3, points: 10 }],
+  });
+  expect(result.notes.join('\n')).not.toContain('Each request costs 1 point');
 });
 
 it.each([

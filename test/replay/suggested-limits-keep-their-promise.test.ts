@@ -57,7 +57,13 @@ it('a suggested limit refuses at most the share that is allowed, and one point l
       const demand = new Demand(parseLimits('{}', 'limits'), 'none');
       for (const entry of entries) demand.take(entry);
       demand.end();
-      const options = { mostRefused: MOST_REFUSED, confidence: 0.95, leastLimit: () => 1, onPass: () => {}, isGiven: () => true };
+      const options = {
+        mostRefused: MOST_REFUSED,
+        confidence: 0.95,
+        leastLimit: () => 1,
+        onPass: () => {},
+        isGiven: () => true,
+      };
       const { limits, refused } = suggestLimits(demand, options);
       demand.spool.close();
       let sum = 0;

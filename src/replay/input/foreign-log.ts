@@ -49,6 +49,9 @@ function readFields(
   if (UNCHARGED_STATUS.has(status)) return 'uncharged';
   const operation = operationOf(log, method, text('path') ?? '/', logged);
   if (operation === undefined) return 'uncharged';
+  const cost = log.finder === undefined ? pointsIn(text('cost')) : operation.cost;
+  if (cost === undefined) return { problem: `has no whole number of points at ${shownPath(mapping.cost)}` };
+  if (cost === 0) return 'uncharged';
   const account = log.accountPattern === undefined ? text('account') : matched(log.accountPattern, line);
   const payer = operation.access === 'public' ? addressOf(text('address')) : callerOf(account, text);
   if (payer === undefined) return 'anonymous';
@@ -56,7 +59,7 @@ function readFields(
     atUs: startOf(loggedUs, durationUs(text('durationMs'), text('durationSeconds'))),
     loggedUs,
     operation,
-    cost: log.finder === undefined ? pointsIn(text('cost')) : operation.cost,
+    cost,
     ...payer,
     wasRefused: status === REFUSED_STATUS,
     refusedBy: undefined,
@@ -100,13 +103,14 @@ function operationOf(
   logged: LoggedOperations,
 ): Operation | undefined {
   if (log.finder !== undefined) return log.finder.find(method, targetOf(target));
-  const kind = KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD];
-  return kind === undefined ? undefined : logged.of(method, kind, 'caller');
+  if (!Object.hasOwn(KINDS_BY_METHOD, method)) return undefined;
+  return logged.of(method, KINDS_BY_METHOD[method as keyof typeof KINDS_BY_METHOD], 'caller');
 }
 
-function pointsIn(text: string | undefined): number {
+/** A request without a cost is 1 point. Undefined for a cost that no request can have. */
+function pointsIn(text: string | undefined): number | undefined {
   const points = Number(text ?? 1);
-  return Number.isInteger(points) && points >= 1 && points <= MAX_POINTS ? points : 1;
+  return Number.isInteger(points) && points >= 0 && points <= MAX_POINTS ? points : undefined;
 }
 
 /** A load balancer logs the whole URL, a gateway its path and query. */
