@@ -1,8 +1,11 @@
 import { hostname } from 'node:os';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
-import type { ShownChange } from '../../src/admin/history/change.ts';
+import type { RecordedChange, ShownChange } from '../../src/admin/history/change.ts';
+import { ChangeHistory } from '../../src/admin/history/change-history.ts';
 import { changes } from '../../src/commands/changes.ts';
+import { pace } from '../../src/domain/pace.ts';
+import { sharedByRedis } from '../../src/store/redis/shared/shared-by-redis.ts';
 import { startGateway, type TestGateway } from '../fixtures/gateway.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { sharedRedisUrl, uniqueRedisStore } from '../fixtures/redis-url.ts';
@@ -109,6 +112,48 @@ it('other costs or limits that a restart brought are listed, once', async () => 
       text: expect.stringMatching(/^operations \w{8} -> \w{8}, by a restart$/),
     },
   ]);
+});
+
+/** More than are written at a time, and no more than wait. */
+const MANY = 900;
+
+function opened(store: ReturnType<typeof uniqueRedisStore>): ChangeHistory {
+  return new ChangeHistory(
+    sharedByRedis(store, () => {}),
+    () => Date.now(),
+  );
+}
+
+function change(index: number): RecordedChange {
+  const nobody = { by: null, why: null, replica: null };
+  return { atMs: Date.now(), kind: 'limits.changed', subject: `acct_${index}`, text: `${index}`, ...nobody };
+}
+
+const written = async (store: ReturnType<typeof uniqueRedisStore>) =>
+  (await opened(store).read()).changes.length;
+
+it('many changes that were made at once are written one after the other, without a pause', async () => {
+  const usual = pace.triesMs;
+  onTestFinished(() => {
+    Object.assign(pace, { triesMs: usual });
+  });
+  const store = uniqueRedisStore();
+  const history = opened(store);
+  history.add(change(0));
+  await expect.poll(() => written(store), SOON).toBe(1);
+  Object.assign(pace, { triesMs: 3_600_000 });
+  for (let index = 1; index < MANY; index++) history.add(change(index));
+  await expect.poll(() => written(store), SOON).toBe(MANY);
+});
+
+it('a replica that stops writes all of its changes, the last of which says that it left', async () => {
+  const store = uniqueRedisStore();
+  const history = opened(store);
+  history.add(change(0));
+  await expect.poll(() => written(store), SOON).toBe(1);
+  for (let index = 1; index < MANY; index++) history.add(change(index));
+  await history.close();
+  expect(await written(store)).toBe(MANY);
 });
 
 it('an outage of Redis is listed when it is over, with the requests that were not counted', async () => {

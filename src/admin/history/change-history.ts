@@ -43,7 +43,7 @@ export class ChangeHistory {
   /** Without a shared store, everything; else what is not written yet. */
   #own: readonly RecordedChange[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #writing: Promise<void> | undefined;
+  #writing: Promise<boolean> | undefined;
   #isClosed = false;
   #untilTrim = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
@@ -116,7 +116,10 @@ export class ChangeHistory {
   async #flush(): Promise<void> {
     const all = async () => {
       await this.#writing;
-      if (this.#shared !== undefined && this.#own.length > 0) await this.#write();
+      while (this.#shared !== undefined && this.#own.length > 0) {
+        const isWritten = await this.#write();
+        if (!isWritten) return;
+      }
     };
     await withinMs(all(), LONGEST_WAIT_MS, false);
   }
@@ -127,17 +130,20 @@ export class ChangeHistory {
       .catch(() => undefined);
   }
 
-  #write(): Promise<void> {
-    this.#writing ??= this.#writeNext().finally(() => {
+  /** @returns whether Redis has taken some of what waits: the others follow at once, because many changes may be made in a second */
+  #write(): Promise<boolean> {
+    this.#writing ??= this.#writeNext().then((isWritten) => {
       this.#writing = undefined;
+      clearTimeout(this.#timer);
       this.#timer = undefined;
-      if (this.#own.length === 0 || this.#isClosed) return;
-      this.#timer = setTimeout(() => void this.#write(), pace.triesMs).unref();
+      if (this.#own.length > 0 && !this.#isClosed)
+        this.#timer = setTimeout(() => void this.#write(), isWritten ? 0 : pace.triesMs).unref();
+      return isWritten;
     });
     return this.#writing;
   }
 
-  async #writeNext(): Promise<void> {
+  async #writeNext(): Promise<boolean> {
     const next = this.#own.slice(0, PER_WRITE);
     const write = async (record: MessageRecord) => {
       // What does not match the schema is dropped: nobody could read it.
@@ -154,9 +160,11 @@ export class ChangeHistory {
       await record.publish(messages, isTrimmed ? await aboveCap(record) : []);
       const written = new Set(next);
       this.#own = this.#own.filter((one) => !written.has(one));
+      return true;
     };
     // The store's own metrics and log report a Redis that does not answer.
-    await this.#shared?.withRecord(TOPIC, write, LONGEST_WAIT_MS).catch(() => undefined);
+    const writing = this.#shared?.withRecord(TOPIC, write, LONGEST_WAIT_MS).catch(() => false);
+    return (await writing) ?? false;
   }
 }
 
