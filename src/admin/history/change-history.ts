@@ -41,7 +41,7 @@ export class ChangeHistory {
   readonly #shared: SharedStore | undefined;
   readonly #nowMs: () => number;
   /** Without a shared store, everything; else what is not written yet. */
-  #own: readonly RecordedChange[] = [];
+  #own: RecordedChange[] = [];
   #timer: NodeJS.Timeout | undefined;
   #writing: Promise<boolean> | undefined;
   #isClosed = false;
@@ -60,7 +60,8 @@ export class ChangeHistory {
 
   add(change: RecordedChange): void {
     const most = this.#shared === undefined ? MOST : MOST_WAITING;
-    this.#own = [...this.#own, change].slice(-most);
+    this.#own.push(change);
+    if (this.#own.length > most) this.#own.shift();
     if (this.#shared !== undefined) this.#timer ??= setTimeout(() => void this.#write(), 0).unref();
   }
 
