@@ -61,8 +61,8 @@ export async function openTelemetry(
 /** Sends what OpenTelemetry reports to the log; a text that repeats, once a minute. */
 function warnings(log: Logger): (problem: string) => void {
   const isNew = quietly(() => performance.now());
-  const warn = (text: string) => {
-    const problem = problemIn(text);
+  const warn = (text: string, ...more: readonly unknown[]) => {
+    const problem = [text, ...more].flatMap((part) => textOf(part) ?? []).join(' ');
     if (isNew(problem)) log.warn({ problem }, 'OpenTelemetry reports a problem');
   };
   const silent = () => undefined;
@@ -71,6 +71,12 @@ function warnings(log: Logger): (problem: string) => void {
     { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true },
   );
   return warn;
+}
+
+/** A part of a report: a text, which may be the name of what reports, or an error. Undefined for data, such as a body. */
+function textOf(part: unknown): string | undefined {
+  if (part instanceof Error) return part.message;
+  return typeof part === 'string' ? problemIn(part) : undefined;
 }
 
 /** The SDK reports an error as JSON with its stack. */

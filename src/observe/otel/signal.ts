@@ -25,6 +25,15 @@ export const METRICS: Signal = {
 /** The protocol of a signal that is on: by an OTLP endpoint, or by `otlp` as its exporter. Undefined if it is off. */
 export function otlpProtocol(signal: Signal, env: NodeJS.ProcessEnv, log: Logger): OtlpProtocol | undefined {
   if (!isOn(signal, env, log)) return undefined;
+  const endpoint = endpointOf(signal, env);
+  // The SDK would send to another place, this machine, and say so in a warning alone.
+  if (endpoint !== undefined && !isHttpUrl(endpoint)) {
+    log.error(
+      { endpoint },
+      `${signal.off}: OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://collector:4318`,
+    );
+    return undefined;
+  }
   const protocol =
     env[`OTEL_EXPORTER_OTLP_${signal.name}_PROTOCOL`] || env.OTEL_EXPORTER_OTLP_PROTOCOL || 'http/protobuf';
   if (protocol === 'http/protobuf' || protocol === 'http/json') return protocol;
@@ -35,6 +44,10 @@ export function otlpProtocol(signal: Signal, env: NodeJS.ProcessEnv, log: Logger
 /** Where a signal is sent; undefined for the default of OpenTelemetry. */
 export function endpointOf({ name }: Signal, env: NodeJS.ProcessEnv): string | undefined {
   return env[`OTEL_EXPORTER_OTLP_${name}_ENDPOINT`] || env.OTEL_EXPORTER_OTLP_ENDPOINT;
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 function isOn(signal: Signal, env: NodeJS.ProcessEnv, log: Logger): boolean {

@@ -50,6 +50,19 @@ it('what is not available is in the log, and the gateway starts', async () => {
   });
 });
 
+it.each(['collector:4318', '127.0.0.1:4318', 'collector', 'grpc://collector:4317'])(
+  'nothing is sent, and the log says so, if the endpoint is no URL: %s',
+  async (endpoint) => {
+    const { isOn, log } = await startWith({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint });
+    expect(isOn).toBe(false);
+    for (const off of ['requests are not traced', 'metrics are not exported'])
+      expect(log).toContain(
+        `${off}: OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://collector:4318`,
+      );
+    expect(log).not.toMatch(/are traced|are exported/);
+  },
+);
+
 it.each<[NodeJS.ProcessEnv, string]>([
   [{ ...ENDPOINT, OTEL_METRICS_EXPORTER: 'prometheus' }, ''],
   [
@@ -92,4 +105,17 @@ it.each([
   diag.error(text);
   await telemetry.close();
   expect(problems).toContain(problem);
+});
+
+it('what a collector refuses is in the log with its reason', async () => {
+  const problems: string[] = [];
+  const output = pino({}, { write: (line: string) => void problems.push(JSON.parse(line).problem) });
+  const telemetry = await startTelemetry(ENDPOINT, output, { read: async () => [] });
+  diag.warn('Received Partial Success response:', '{"rejectedSpans":3,"errorMessage":"quota"}');
+  diag
+    .createComponentLogger({ namespace: 'OTLPExportDelegate' })
+    .warn('no answer that can be read', new Error('truncated'), Buffer.from('secret'));
+  await telemetry.close();
+  expect(problems).toContain('Received Partial Success response: {"rejectedSpans":3,"errorMessage":"quota"}');
+  expect(problems).toContain('OTLPExportDelegate no answer that can be read truncated');
 });
