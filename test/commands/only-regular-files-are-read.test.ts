@@ -48,6 +48,14 @@ const STRANGE: Readonly<Record<string, readonly [make: () => string, message: st
     },
     'is larger than 64 MiB',
   ],
+  'a file in UTF-16': [
+    () => {
+      const path = join(folder(), 'utf-16.yaml');
+      writeFileSync(path, '\uFEFF{}', 'utf16le');
+      return path;
+    },
+    'is in UTF-16: save it as UTF-8',
+  ],
   'a link to a device': [
     () => {
       const path = join(folder(), 'link.yaml');

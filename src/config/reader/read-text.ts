@@ -49,11 +49,19 @@ function readAll(file: number, size: number): string {
   for (let bytes = 0; ; ) {
     const chunk = Buffer.allocUnsafe(Math.max(CHUNK_BYTES, size + 1 - bytes));
     const read = readSync(file, chunk);
-    if (read === 0) return Buffer.concat(chunks).toString('utf8');
+    if (read === 0) return textOf(Buffer.concat(chunks));
     bytes += read;
     if (bytes > MAX_FILE_BYTES) throw new UnreadableFile(TOO_LARGE);
     chunks.push(chunk.subarray(0, read));
   }
+}
+
+/** Windows PowerShell writes UTF-16 where output goes to a file. */
+function textOf(bytes: Buffer): string {
+  const [first, second] = bytes;
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff))
+    throw new UnreadableFile('is in UTF-16: save it as UTF-8');
+  return bytes.toString('utf8');
 }
 
 function reasonOf(error: unknown): string {
