@@ -80,6 +80,23 @@ it('shows the totals, the charts with the limit, and the most affected bucket', 
   await page.close();
 });
 
+it.each([
+  { everyMs: 250, unit: 'second' },
+  { everyMs: 1_800_000, unit: 'hour' },
+  { everyMs: 3 * 86_400_000, unit: 'day' },
+])('counts requests by a time in which there are some: per $unit', async ({ everyMs, unit }) => {
+  const requests = Array.from({ length: 500 }, (_, index) => ({ atMs: index * everyMs }));
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await page.goto(pathToFileURL(await write('{}', logText(requests))).href);
+  expect(await page.locator('#traffic-unit').textContent()).toBe(`Requests per ${unit}`);
+  const numbers = (await page.locator('#traffic .grid text').allTextContents()).map(Number);
+  expect(numbers.length).toBeGreaterThan(2);
+  const [, step = 0] = numbers;
+  expect(numbers).toEqual(numbers.map((_, index) => expect.closeTo(index * step, 6)));
+  expect(step).toBeGreaterThan(0);
+  await page.close();
+});
+
 it('finds a bucket by its id and shows it when it is chosen', async () => {
   const { page } = await open({ width: 1280, colorScheme: 'light' });
   const rows = page.locator('#buckets tbody tr');

@@ -8,9 +8,9 @@ const FAR_ABOVE = 4;
 
 const SHORT = new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 });
 
-/** A number on an axis, such as `0.25` or `1.2K`. */
+/** A number on an axis, such as `0.025` or `1.2K`. */
 export function short(value: number): string {
-  return value !== 0 && Math.abs(value) < 10 ? String(Math.round(value * 100) / 100) : SHORT.format(value);
+  return value !== 0 && Math.abs(value) < 10 ? String(Number(value.toPrecision(3))) : SHORT.format(value);
 }
 
 /** Whether a limit belongs into a chart whose other values reach `most`. */

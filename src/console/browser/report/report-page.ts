@@ -74,19 +74,35 @@ function refusedLines(columns: ReportData['traffic']['columns']) {
   ];
 }
 
+/** Times that requests are counted by, with their seconds. */
+const TIMES = [
+  ['second', 1],
+  ['minute', 60],
+  ['hour', 3_600],
+] as const;
+
+/** The shortest time in which there is a request where there are most, because the numbers of an axis are short. */
+function timeOf(requests: readonly number[], binSeconds: number): readonly [name: string, seconds: number] {
+  const most = Math.max(0, ...requests);
+  const isLong = (seconds: number) => most === 0 || most * seconds >= binSeconds;
+  return TIMES.find(([, seconds]) => isLong(seconds)) ?? ['day', 86_400];
+}
+
 function drawTraffic(): void {
-  const seconds = traffic.binUs / 1_000_000;
-  const perSecond = (values: readonly number[]) => values.map((value) => value / seconds);
+  const binSeconds = traffic.binUs / 1_000_000;
+  const [time, seconds] = timeOf(traffic.columns.asked, binSeconds);
+  const perTime = (values: readonly number[]) => values.map((value) => (value / binSeconds) * seconds);
+  byId('traffic-unit').textContent = `Requests per ${time}`;
   showLegend('traffic-legend', [['asked', 'requests'], ...REFUSED_LEGEND]);
   timeChart(byId('traffic'), {
-    label: 'Requests per second over time',
+    label: `Requests per ${time} over time`,
     bins: traffic,
     lines: [
-      { name: 'requests', style: 'asked', values: perSecond(traffic.columns.asked), isFilled: true },
+      { name: 'requests', style: 'asked', values: perTime(traffic.columns.asked), isFilled: true },
       {
         name: 'refused after',
         style: 'after',
-        values: perSecond(traffic.columns.refusedAfter),
+        values: perTime(traffic.columns.refusedAfter),
         isFilled: true,
       },
     ],
