@@ -6,6 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
 import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
+import { runReplayCommand } from './replay-command.ts';
 
 const WEIR = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
@@ -32,6 +33,12 @@ it('standard input is read if no file is given, plain or gzip', async () => {
   const { code, result } = await ended;
   expect(result).toMatchObject({ requests: 8, refused: { after: 3 }, complete: true });
   expect(code).toBe(2);
+});
+
+it('standard input is refused if it is named twice, because each reader would get a part of it', async () => {
+  const { limits } = await writeFiles({ limits: LIMITS });
+  const { code, stderr } = await runReplayCommand('-', '-', '--limits', limits);
+  expect([code, stderr]).toEqual([1, '- is standard input, which can be read only once: name it once.\n']);
 });
 
 it('Ctrl-C prints the result so far, although the pipe is still open', async () => {

@@ -19,6 +19,8 @@ export function sourcesOf(files: readonly string[]): readonly LogSource[] {
   if (files.length === 0 && process.stdin.isTTY) {
     throw new CommandError('Name the files of an access log, or pipe one into this command.');
   }
+  if (files.filter((file) => file === '-').length > 1)
+    throw new CommandError('- is standard input, which can be read only once: name it once.');
   return (files.length === 0 ? ['-'] : files).map(sourceOf);
 }
 
