@@ -28,10 +28,8 @@ export function otlpProtocol(signal: Signal, env: NodeJS.ProcessEnv, log: Logger
   const endpoint = endpointOf(signal, env);
   // The SDK would send to another place, this machine, and say so in a warning alone.
   if (endpoint !== undefined && !isHttpUrl(endpoint)) {
-    log.error(
-      { endpoint },
-      `${signal.off}: OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://collector:4318`,
-    );
+    // Not shown: what is no URL may have a password that is not masked.
+    log.error(`${signal.off}: OTEL_EXPORTER_OTLP_ENDPOINT must be a URL such as http://collector:4318`);
     return undefined;
   }
   const protocol =
