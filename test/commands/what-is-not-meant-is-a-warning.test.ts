@@ -478,3 +478,18 @@ it('a value that looks like a variable is used as it is written, and is not prin
     expect.stringMatching(/store\.url: is used as it is written/),
   ]);
 });
+
+it.each([
+  [
+    '?sslmod=verify-full&SSLMode=require',
+    [/the parameter sslmod has no effect/, /the parameter SSLMode has no/],
+  ],
+  ['?sslmode=verify_full', [/sslmode=verify_full is unknown: expected one of disable, .*verify-full/]],
+  ['?sslmode=verify-full&sslrootcert=/ca.pem&application_name=weir', []],
+  ['', []],
+])('a parameter of the journal about TLS that is unknown is a warning: %s', async (query, expected) => {
+  const journal = { url: `postgres://weir:hidden@db/weir${query}` };
+  const warnings = await warningsOf({ settings: { journal } });
+  expect(warnings).toEqual(expected.map((one) => expect.stringMatching(one)));
+  expect(warnings.join()).not.toContain('hidden');
+});

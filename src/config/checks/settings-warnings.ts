@@ -36,7 +36,7 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
   }
   warnings.push(...unusedUsage(settings, at), ...unknownReplicas(settings, written, env, at));
   warnings.push(...ignoredParts(settings.store, at), ...privateReceiver(settings, at));
-  warnings.push(...placeholders(settings, [], at));
+  warnings.push(...placeholders(settings, [], at), ...unknownTls(settings.journal, at));
   warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
   warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
   return warnings;
@@ -99,6 +99,22 @@ function placeholders(value: unknown, path: readonly string[], at: Locate): read
   }
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([key, one]) => placeholders(one, [...path, key], at));
+}
+
+/** What PostgreSQL's client reads of a URL about TLS. */
+const TLS_PARAMETERS = ['ssl', 'sslmode', 'sslcert', 'sslkey', 'sslrootcert', 'sslnegotiation'];
+const TLS_MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full', 'no-verify'];
+
+/** Parameters of the journal's URL that set up TLS otherwise than they seem to. The client ignores the ones that it does not know. */
+function unknownTls({ url }: Settings['journal'], at: Locate): readonly Problem[] {
+  const query = url === undefined ? new URLSearchParams() : new URL(url).searchParams;
+  const messages = [...query.keys()]
+    .filter((name) => /^ssl/i.test(name) && !TLS_PARAMETERS.includes(name))
+    .map((name) => `the parameter ${name} has no effect: expected one of ${TLS_PARAMETERS.join(', ')}`);
+  const mode = query.get('sslmode');
+  if (mode !== null && !TLS_MODES.includes(mode))
+    messages.push(`sslmode=${mode} is unknown: expected one of ${TLS_MODES.join(', ')}`);
+  return messages.map((message) => at(['journal', 'url'], message));
 }
 
 /** Whether API keys are looked up at the upstream. */
