@@ -1,6 +1,7 @@
 /** What lua/settle.lua does with the clock of Redis, the lives of keys, and values that no release has written. */
+import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { calendarOf } from '../../src/domain/limits/calendar.ts';
 import { SLOTS_ENDING, settledKey } from '../../src/store/keys.ts';
 import { PeriodClock } from '../../src/store/redis/period-clock.ts';
@@ -333,6 +334,27 @@ test.each([
     }
   },
 );
+
+test.each([
+  ['is applied where the mark has the id of Redis', '', (id: string) => id, true],
+  ['is not applied where it has the id of another Redis', '', () => 'other', false],
+  ['is applied where nobody may ask for the id', '-info', () => '-', true],
+  ['is not applied where it has an id that nobody may ask for', '-info', (id: string) => id, false],
+])('a settlement whose sender does not know Redis yet %s', async (_what, right, markOf, isApplied) => {
+  const name = `settling-${randomUUID()}`;
+  await client.acl('SETUSER', name, 'on', '>secret', '~*', '&*', '+@all', ...(right === '' ? [] : [right]));
+  onTestFinished(async () => void (await client.acl('DELUSER', name)));
+  const user = withScripts(client.duplicate({ username: name, password: 'secret', enableReadyCheck: false }));
+  onTestFinished(() => user.disconnect());
+  const record = recordedLimit({ scope: 'account', name: 'minute', windowSeconds: 60 });
+  const bucket = bucketOf('minute', { windowSeconds: 60, record, owner: 'o' });
+  const made = await charged({ buckets: [bucket], cost: 50 }, START_US);
+  const [, id = ''] = /master_replid:(\w+)/.exec(await client.info('replication')) ?? [];
+  const mark = { key: `${bucket.key}:journal`, expected: '?' };
+  await client.set(mark.key, markOf(id));
+  const [settled] = await sendSettlements(user, [settlementOf(made, 40)], { ...LIFE, nowUs: START_US, mark });
+  expect(settled?.outcome).toBe(isApplied ? 'settled' : undefined);
+});
 
 test.each([
   ['is', 'as of the end of its minute', 60, 50, true, 90],
