@@ -9,7 +9,7 @@ import type { Settlement } from '../../src/store/store.ts';
 import { generatedCases } from '../fixtures/generated-cases.ts';
 import { sharedRedisUrl, uniquePrefix } from '../fixtures/redis-url.ts';
 import { BOUNDS, type Given, scenario, WITHOUT_END } from './settled-cases.ts';
-import { bytesOfEntries, type Entry, type Left, settledEntries } from './settled-values.ts';
+import { bytesInOrder, type Left, settledEntries } from './settled-values.ts';
 
 const client = withScripts(new Redis(sharedRedisUrl()));
 afterAll(() => client.disconnect());
@@ -34,7 +34,7 @@ async function settleOnce(given: Given, prefix: string): Promise<void> {
   const keys = buckets.map((_, index) => `${prefix}:1:{o}:row${index}:o`);
   const markKey = settledKey(`${prefix}:1:{o}:`, ID);
   for (const [index, { entries, keptMs }] of buckets.entries())
-    if (entries.length > 0) await put(keys[index] as string, bytesOf(entries), keptMs);
+    if (entries.length > 0) await put(keys[index] as string, bytesInOrder(entries), keptMs);
   if (isMarked) await client.set(markKey, '1', 'PX', 90_000);
   const settlement = settlementOf(given, keys);
   const sent = given.isSentTwice ? [settlement, settlement] : [settlement];
@@ -103,7 +103,8 @@ async function expectBucket(key: string, left: Left | undefined, keptMs: number)
   const leftMs = await client.pttl(key);
   const lifeMs = left.lifeMs ?? keptMs;
   const isGone = value === null && left.lifeMs !== undefined && lifeMs < LATE_MS;
-  if (!isGone) expect(value?.toString('hex') ?? '', 'entries').toBe(bytesOf(left.entries).toString('hex'));
+  if (!isGone)
+    expect(value?.toString('hex') ?? '', 'entries').toBe(bytesInOrder(left.entries).toString('hex'));
   if (left.entries.length > 0 && lifeMs === WITHOUT_END) expect(leftMs).toBe(-1);
   else if (left.entries.length > 0) expectLife(leftMs, lifeMs);
   else expect([-2, 0, 1]).toContain(leftMs);
@@ -117,9 +118,4 @@ async function expectMark(key: string, lifeMs: number | undefined): Promise<void
 function expectLife(leftMs: number, expectedMs: number): void {
   expect(leftMs, 'life').toBeLessThanOrEqual(expectedMs + 2);
   expect(leftMs, 'life').toBeGreaterThan(expectedMs - LATE_MS);
-}
-
-function bytesOf(entries: readonly Entry[]): Buffer {
-  const newest = entries.at(-1);
-  return newest === undefined ? Buffer.alloc(0) : bytesOfEntries([newest, ...entries.slice(0, -1)]);
 }

@@ -133,3 +133,9 @@ export function bytesOfEntries(entries: readonly Entry[], total = sumOf(entries)
   }
   return bytes;
 }
+
+/** The same, of entries that are all oldest first. Without entries, no bytes. */
+export function bytesInOrder(entries: readonly Entry[]): Buffer {
+  const newest = entries.at(-1);
+  return newest === undefined ? Buffer.alloc(0) : bytesOfEntries([newest, ...entries.slice(0, -1)]);
+}
