@@ -499,6 +499,13 @@ describeChart('values that are wrong', () => {
       'autoscaling.minReplicas (12) is above autoscaling.maxReplicas (10)',
     ],
     ['additionalServices.metrics.type=NodePort', 'additionalServices.metrics: the chart uses this name'],
+    ['updateStrategy.rollingUpdate.maxSurge=0', 'set maxUnavailable to 1'],
+    [
+      'updateStrategy.rollingUpdate.maxSurge=0%,updateStrategy.rollingUpdate.maxUnavailable=0%',
+      'set maxUnavailable to 1',
+    ],
+    ['settings.admin.host=127.0.0.1', 'settings.admin.host is 127.0.0.1, where no probe reaches the pods'],
+    ['settings.admin.host=::1', 'settings.admin.host is ::1, where no probe reaches the pods'],
     ['telemetry.env.OTEL_BSP_MAX_QUEUE_SIZE=5', 'telemetry needs telemetry.endpoint'],
     ['ingress.enabled=true', 'ingress.enabled needs ingress.hosts'],
     ['tls.enabled=true', 'tls.enabled needs tls.existingSecret or tls.certManager.enabled'],

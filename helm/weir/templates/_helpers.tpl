@@ -286,6 +286,11 @@ the live number: after `kubectl scale`, an upgrade that changes only limits woul
 {{- if and (eq (include "weir.hasDisruptionBudget" .) "yes") (kindIs "invalid" .Values.podDisruptionBudget.minAvailable) (kindIs "invalid" .Values.podDisruptionBudget.maxUnavailable) -}}{{- fail "podDisruptionBudget needs maxUnavailable or minAvailable" -}}{{- end -}}
 {{- if and (ne (include "weir.onlyDecides" .) "yes") (eq (toString (dig "listen" "port" "" (default dict .Values.settings))) "off") -}}{{- fail "settings.listen.port off: set decisions.only, which leaves out the Service as well" -}}{{- end -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" (include "weir.fullname" .)) -}}{{- fail (printf "%s is not a name that a Service can have, which begins with a letter and has lower-case letters, digits and hyphens: set fullnameOverride" (include "weir.fullname" .)) -}}{{- end -}}
+{{- $strategy := .Values.updateStrategy -}}
+{{- $rolling := default dict $strategy.rollingUpdate -}}
+{{- if and (ne (toString $strategy.type) "Recreate") (has (toString $rolling.maxSurge) (list "0" "0%")) (has (toString $rolling.maxUnavailable) (list "0" "0%")) -}}{{- fail "updateStrategy.rollingUpdate.maxSurge and maxUnavailable are both 0, so no pod could be replaced: without a further pod, set maxUnavailable to 1" -}}{{- end -}}
+{{- $adminHost := (include "weir.settings" . | fromYaml).admin.host | toString -}}
+{{- if regexMatch "^(127\\.|localhost$|::1$)" $adminHost -}}{{- fail (printf "settings.admin.host is %s, where no probe reaches the pods, so Kubernetes would restart them again and again: to keep others from the admin port, set admin.existingSecret or networkPolicy.metricsFrom" $adminHost) -}}{{- end -}}
 {{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.enabled) -}}{{- fail "autoscaling.keda.enabled needs autoscaling.enabled" -}}{{- end -}}
 {{- if and .Values.autoscaling.keda.enabled (not .Values.autoscaling.keda.prometheusAddress) (not .Values.autoscaling.keda.triggers) -}}{{- fail "autoscaling.keda needs prometheusAddress or triggers" -}}{{- end -}}
 {{- end -}}
