@@ -53,7 +53,10 @@ const ROWS_DROPPED = 20_000;
 /** How often each of these statements runs in one go, at most: ten million rows. */
 const MOST_DROPS = 500;
 
-/** The journal's tables in PostgreSQL. All replicas with one prefix of keys share their rows. */
+/**
+ * The journal's tables in PostgreSQL. All replicas with one prefix of keys share their rows. No statement has a name, because a pooler may
+ * give each transaction another connection, which does not know it.
+ */
 export class PostgresJournal {
   readonly #pool: pg.Pool;
   readonly #fleet: string;
@@ -72,7 +75,8 @@ export class PostgresJournal {
       max: 4,
       connectionTimeoutMillis: TIMEOUT_MS / 2,
       query_timeout: TIMEOUT_MS,
-      statement_timeout: TIMEOUT_MS,
+      // A pooler such as PgBouncer refuses it as a parameter of a connection.
+      onConnect: (client) => client.query(`set statement_timeout = ${TIMEOUT_MS}`),
       keepAlive: true,
       // A gateway that waits for nothing else may end.
       allowExitOnIdle: true,
@@ -91,11 +95,7 @@ export class PostgresJournal {
    */
   async write(replica: string, sequence: number, sums: readonly RecordedSum[]): Promise<void> {
     await this.#migrate();
-    await this.#pool.query({
-      name: 'weir-journal-write',
-      text: WRITE,
-      values: [this.#fleet, replica, sequence, ...columnsOf(sums)],
-    });
+    await this.#pool.query(WRITE, [this.#fleet, replica, sequence, ...columnsOf(sums)]);
   }
 
   /**

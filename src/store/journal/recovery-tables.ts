@@ -63,11 +63,7 @@ export class RecoveryTables {
   async attend(replica: string, flushed: number): Promise<AskedRecovery> {
     await this.#migrate();
     const values = [this.#fleet, replica, flushed];
-    const { rows } = await this.#pool.query<{ recovery: AskedRecovery | null }>({
-      name: 'weir-journal-attend',
-      text: ATTEND,
-      values,
-    });
+    const { rows } = await this.#pool.query<{ recovery: AskedRecovery | null }>(ATTEND, values);
     return rows[0]?.recovery ?? NEVER_ASKED;
   }
 
@@ -142,13 +138,13 @@ export class RecoveryTables {
   /** The counts of these buckets. */
   async countsOf(keys: readonly string[]): Promise<PresentCounts> {
     const values = [this.#fleet, keys];
-    const { rows } = await this.#pool.query<Page>({ name: 'weir-journal-counts', text: COUNTS_OF, values });
+    const { rows } = await this.#pool.query<Page>(COUNTS_OF, values);
     return countsIn(rows[0] ?? NO_PAGE) ?? { keys: [], texts: [] };
   }
 
   async #page(client: pg.PoolClient, after: string): Promise<Page> {
     const values = [this.#fleet, after, BUCKETS_PER_PAGE];
-    const { rows } = await ask<Page>(client, { name: 'weir-journal-present', text: PRESENT, values });
+    const { rows } = await ask<Page>(client, { text: PRESENT, values });
     return rows[0] ?? NO_PAGE;
   }
 }

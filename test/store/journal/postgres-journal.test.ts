@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, describe, expect, inject, onTestFinished, test, vi } from 'vitest';
@@ -9,6 +10,7 @@ import { PostgresJournal } from '../../../src/store/journal/postgres.ts';
 import { PendingSums } from '../../../src/store/journal/sums.ts';
 import { bucketKey } from '../../../src/store/keys.ts';
 import { type RecordedSum, recordedLimit } from '../../../src/store/store.ts';
+import { startTcpUpstream } from '../../fixtures/tcp-upstream.ts';
 
 const postgresUrl = inject('postgresUrl');
 
@@ -46,6 +48,41 @@ async function database() {
   return { url, openJournal, client };
 }
 
+/** A server that passes everything on, and what each of its clients has sent. */
+async function relayTo(url: string) {
+  const { host, port, user = '', database: name = '' } = new pg.Client({ connectionString: url });
+  const path = `${host}/.s.PGSQL.${port}`;
+  const sent: Buffer[][] = [];
+  const relay = await startTcpUpstream((client) => {
+    const chunks: Buffer[] = [];
+    sent.push(chunks);
+    const server = connect(host.startsWith('/') ? { path } : { host, port });
+    server.on('error', () => client.destroy());
+    client.on('data', (chunk: Buffer) => chunks.push(chunk)).pipe(server);
+    server.pipe(client);
+  });
+  open.push(relay);
+  return { relayedUrl: `postgres://${user}@${new URL(relay.url).host}/${name}`, sent };
+}
+
+/** Of one client of PostgreSQL: the names of its settings, the names of its statements, and its simple queries. */
+function messagesIn(sent: Buffer) {
+  const startLength = sent.readInt32BE(0);
+  const settings = sent
+    .toString('utf8', 8, startLength)
+    .split('\0')
+    .filter((_, index) => index % 2 === 0);
+  const parsed: string[] = [];
+  const queries: string[] = [];
+  for (let at = startLength; at < sent.length; at += 1 + sent.readInt32BE(at + 1)) {
+    const [text = ''] = sent.toString('utf8', at + 5, at + 1 + sent.readInt32BE(at + 1)).split('\0', 1);
+    const type = String.fromCharCode(sent[at] ?? 0);
+    if (type === 'P') parsed.push(text);
+    if (type === 'Q') queries.push(text);
+  }
+  return { settings: settings.filter((name) => name !== '').sort(), parsed, queries };
+}
+
 const pointsOf = async (journal: PostgresJournal, owner: string) => {
   const rows = await journal.past('account', owner, DAY);
   return rows.reduce((points, row) => points + row.points, 0);
@@ -61,6 +98,29 @@ describe.skipIf(postgresUrl === undefined)('the tables of the journal', () => {
     await journal.write('replica-2', 1, [sumOf('acct_1', 100)]);
     await journal.write('replica-1', 1, [sumOf('acct_1', 5)]);
     expect(await pointsOf(journal, 'acct_1')).toBe(112);
+  });
+
+  test('are written and read through a pooler, which knows neither further parameters of a connection nor named statements', async () => {
+    const { url } = await database();
+    const { relayedUrl, sent } = await relayTo(url);
+    const journal = new PostgresJournal(relayedUrl, 'weir');
+    open.push(journal);
+    await journal.write('replica-1', 1, [sumOf('acct_1', 5)]);
+    await journal.recovery.attend('replica-1', 0);
+    await journal.recovery.alone(async (client) => {
+      expect((await journal.recovery.present(client).next()).done).toBe(true);
+    });
+    expect(await journal.recovery.countsOf([bucketOf('acct_1').key])).toEqual({ keys: [], texts: [] });
+    expect(await pointsOf(journal, 'acct_1')).toBe(5);
+
+    const connections = sent.map((chunks) => messagesIn(Buffer.concat(chunks)));
+    expect(connections.length).toBeGreaterThan(0);
+    for (const { settings, parsed, queries } of connections) {
+      expect(settings).toEqual(['application_name', 'client_encoding', 'database', 'user']);
+      expect(parsed.filter((name) => name !== '')).toEqual([]);
+      expect(queries[0]).toBe('set statement_timeout = 10000');
+    }
+    expect(connections.flatMap(({ parsed }) => parsed).length).toBeGreaterThan(4);
   });
 
   test('are made once by replicas that start together, and used by a release that knows fewer of them', async () => {
