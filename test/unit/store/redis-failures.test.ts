@@ -51,6 +51,10 @@ test.each([
   ],
   ['All sentinels are unreachable and retry is disabled.', 'no Sentinel names a primary'],
   ['Unknown RESP type 72 "H". Please report this.', 'the answer is not from a Redis, or not in its protocol'],
+  [
+    'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used',
+    'NOAUTH Redis requires a password, and the settings have none: set store.password',
+  ],
   ['connect ECONNREFUSED 127.0.0.1:6379', 'connect ECONNREFUSED 127.0.0.1:6379'],
 ])('%s is shown as %s', (message, shown) => {
   expect(shownError(message)).toBe(shown);

@@ -7,7 +7,7 @@ import { SERVER_SETTINGS, type StoreObserver } from '../../store-observer.ts';
 import { withScripts } from '../scripts.ts';
 import { Reconnection } from './reconnection.ts';
 import type { ConnectionEvents, RedisConnection } from './redis-connection.ts';
-import { reasonOf } from './redis-failures.ts';
+import { reasonOf, shownError } from './redis-failures.ts';
 import { accessOptions, commonOptions, type RemoteStoreSettings, readUrl } from './redis-options.ts';
 import { ServerConnector } from './server-connector.ts';
 import { checkSettings, watchSettings } from './settings-check.ts';
@@ -42,7 +42,7 @@ export function openClusterConnection(
     // The last node's error is more helpful than "Failed to refresh slots cache".
     const cause = errorText(error.lastNodeError ?? error);
     problem = reasonOf(cause);
-    observer.connectionFailed(problem, cause);
+    observer.connectionFailed(problem, shownError(cause));
   };
   cluster.on('error', failed);
   cluster.on('node error', failed);

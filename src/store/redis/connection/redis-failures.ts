@@ -72,6 +72,9 @@ export function shownError(message: string): string {
   }
   if (message.startsWith('Unknown RESP type '))
     return 'the answer is not from a Redis, or not in its protocol';
+  // Redis advises on its protocol.
+  if (firstWord(message) === 'NOAUTH')
+    return 'NOAUTH Redis requires a password, and the settings have none: set store.password';
   return message;
 }
 
