@@ -74,6 +74,11 @@ describeChart('the pod that the chart describes', () => {
       10,
     ],
     ['its own value', ['redis.expectedReplicas=5', 'replicaCount=7', 'autoscaling.enabled=true'], 5],
+    [
+      'replicaCount, also where settings ask for it',
+      ['redis.onStoreFailure=serve', 'settings.store.onStoreFailure=share', 'replicaCount=7'],
+      7,
+    ],
   ])('shares the limits among its pods while Redis is away, by %s', async (_, set, expected) => {
     const share = ['redis.url=redis://redis:6379', 'redis.onStoreFailure=share', ...set];
     const { settings } = await configurationOf(render({ set: share }));

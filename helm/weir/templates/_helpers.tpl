@@ -298,7 +298,6 @@ the live number: after `kubectl scale`, an upgrade that changes only limits woul
 {{- define "weir.store" -}}
 {{- $redis := .Values.redis -}}
 {{- $store := dict "keyPrefix" $redis.keyPrefix "deadlineMs" (int $redis.deadlineMs) "onStoreFailure" $redis.onStoreFailure -}}
-{{- if eq $redis.onStoreFailure "share" -}}{{- $_ := set $store "expectedReplicas" (int (include "weir.expectedReplicas" .)) -}}{{- end -}}
 {{- if ne (include "weir.hasRedis" .) "yes" -}}
 {{- $_ := set $store "kind" "memory" -}}
 {{- else if eq $redis.mode "cluster" -}}
@@ -438,7 +437,11 @@ the live number: after `kubectl scale`, an upgrade that changes only limits woul
 {{- with include "weir.watched" . | fromYamlArray -}}
 {{- $_ := set $settings "kubernetes" (dict "watch" .) -}}
 {{- end -}}
-{{- toYaml (mergeOverwrite $settings (deepCopy .Values.settings)) -}}
+{{- $settings = mergeOverwrite $settings (deepCopy .Values.settings) -}}
+{{- if and (eq (toString $settings.store.onStoreFailure) "share") (not (hasKey $settings.store "expectedReplicas")) -}}
+{{- $_ := set $settings.store "expectedReplicas" (int (include "weir.expectedReplicas" .)) -}}
+{{- end -}}
+{{- toYaml $settings -}}
 {{- end -}}
 
 {{/* The data whose change requires a restart: the process settings, and the Redis URL if the chart stores it. */}}

@@ -52,7 +52,8 @@
 {{- if and .Values.platform.enabled (ne (default (include "weir.ownUpstream" .) .Values.upstream.url) (include "weir.ownUpstream" .)) -}}{{- $found = append $found "upstream.url, because platform.enabled is true" -}}{{- end -}}
 {{- if and (dig "existingSecret" "name" "" (default dict .Values.admin)) (default dict .Values.admin).token -}}{{- $found = append $found "admin.token, because of admin.existingSecret" -}}{{- end -}}
 {{- if and .Values.redis.tls.enabled (ne (include "weir.hasRedis" .) "yes") -}}{{- $found = append $found "redis.tls, because no Redis is set" -}}{{- end -}}
-{{- if and (not (kindIs "invalid" .Values.redis.expectedReplicas)) (ne .Values.redis.onStoreFailure "share") -}}{{- $found = append $found (printf "redis.expectedReplicas, because redis.onStoreFailure is %s" .Values.redis.onStoreFailure) -}}{{- end -}}
+{{- $onStoreFailure := (include "weir.settings" . | fromYaml).store.onStoreFailure -}}
+{{- if and (not (kindIs "invalid" .Values.redis.expectedReplicas)) (ne $onStoreFailure "share") -}}{{- $found = append $found (printf "redis.expectedReplicas, because redis.onStoreFailure is %s" $onStoreFailure) -}}{{- end -}}
 {{- if and .Values.redis.tls.existingSecret (not .Values.redis.tls.enabled) -}}{{- $found = append $found "redis.tls.existingSecret, because redis.tls.enabled is false" -}}{{- end -}}
 {{- range $kind := list "jwt" "introspection" "api-keys" -}}
 {{- if and (get $.Values.identity $kind) (ne $.Values.identity.kind $kind) -}}{{- $found = append $found (printf "identity.%s, because identity.kind is %s" $kind $.Values.identity.kind) -}}{{- end -}}
