@@ -204,6 +204,8 @@ const MAX_KNOWN = 1_000;
 /** The operations that stand for paths with several meanings, so that each has one identity. */
 class CombinedOperations {
   readonly #known = new Map<string, Operation>();
+  /** Ids do not tell operations apart: an operation has one id at all of its base paths, and documents may use an id twice. */
+  readonly #numbers = new Map<Operation, number>();
 
   /**
    * The operation that a request is charged as when its path may mean each of these: with the highest cost, the strictest access and the
@@ -216,12 +218,18 @@ class CombinedOperations {
   of(meanings: readonly [Operation, ...Operation[]]): Operation {
     const [first] = meanings;
     if (meanings.every((one) => one === first)) return first;
-    const key = meanings.map(({ id }) => id).join('\n');
+    const key = meanings.map((one) => this.#numberOf(one)).join();
     const known = this.#known.get(key);
     if (known !== undefined) return known;
     const combined = combine(meanings);
     if (this.#known.size < MAX_KNOWN) this.#known.set(key, combined);
     return combined;
+  }
+
+  #numberOf(operation: Operation): number {
+    const number = this.#numbers.get(operation) ?? this.#numbers.size;
+    this.#numbers.set(operation, number);
+    return number;
   }
 }
 

@@ -134,6 +134,34 @@ describe('the price list', () => {
     expect(await isValid('sensitive', '/spots/1X2x3', 'spot')).toBe(false);
   });
 
+  test('a path with several meanings is charged and validated as its own operations, whatever others have their ids', async () => {
+    const schema = "{ type: string, pattern: '^[a-z]+[.]json$' }";
+    const get = (id: string, cost: number) =>
+      `{ get: { operationId: ${id}, x-weir: { cost: ${cost} }, parameters: [{ name: id, in: path, schema: ${schema} }] } }`;
+    const servers = 'servers: [{ url: /v1 }, { url: /api/v2 }]\n';
+    const paths = [
+      `/things/{id}: ${get('thing', 1)}`,
+      '/things/export: { get: { operationId: export } }',
+      `/files/{id}: ${get('thing', 1)}`,
+      `/files/export: ${get('export', 9)}`,
+    ];
+    await folder.write('openapi.yaml', openapi(paths.join('\n'), '3.1.0', servers));
+    const prices = new OperationTable(await folder.load(), 'charge');
+    const costOf = (path: string) => {
+      const operation = prices.find('GET', path);
+      expect(operation, path).toHaveProperty('also');
+      const { cost, rules } = operation as ListedOperation;
+      const errors = new FieldErrors();
+      checkPath(rules?.path ?? [], path, errors);
+      expect(errors.list, path).toEqual([]);
+      return cost;
+    };
+    for (const base of ['/v1', '/api/v2']) {
+      expect(costOf(`${base}/things/export.json`)).toBe(1);
+      expect(costOf(`${base}/files/export.json`)).toBe(9);
+    }
+  });
+
   test('other operations are in force from the next request on', async () => {
     const prices = new OperationTable(await folder.load(), 'charge');
     prices.replaceOperations([]);
