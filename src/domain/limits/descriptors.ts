@@ -46,8 +46,6 @@ export interface DescriptorLimit {
   readonly windowSeconds: number;
   /** Zero refuses every request. */
   readonly requestsPerUnit: number;
-  /** The names of limits that do not apply beside this one. */
-  readonly replaces: readonly string[];
   /** A shadow limit refuses nothing. Limits in quota mode refuse together: when none of a request's has room. */
   readonly mode: 'enforced' | 'shadow' | 'quota';
   /** Whether hits that do not fit spend what is left: they are of work that is done already. */
@@ -63,6 +61,8 @@ export function headerNameOf(label: string): string {
 export interface DescriptorRule {
   /** Undefined where the rule only leads to others. */
   readonly limit: DescriptorLimit | 'unlimited' | undefined;
+  /** The names of limits that do not apply to a request that this rule applies to. */
+  readonly replaces: readonly string[];
   /** In the place of the value, if all values that match share one count. */
   readonly sharedValue: string | undefined;
   /** What the proxy gets of a rule whose limit has room. */

@@ -42,6 +42,8 @@ descriptors:
     rate_limit: { unit: minute, requests_per_unit: 1, name: reads }
   - key: search
     rate_limit: { unit: month, requests_per_unit: 5, replaces: [{ name: reads }] }
+  - key: premium
+    rate_limit: { unlimited: true, replaces: [{ name: reads }] }
   - key: tokens
     rate_limit: { unit: week, requests_per_unit: 10 }
   - key: answered
@@ -167,6 +169,14 @@ describe('a request', () => {
       expect(codesOf(await ask(entries({ read: 'all' }), entries({ search: 'all' })))[0]).toBe('OK');
     expect(codesOf(await ask(entries({ read: 'all' })))[0]).toBe('OK');
     expect(codesOf(await ask(entries({ read: 'all' })))[0]).toBe('OVER_LIMIT');
+  });
+
+  it('drops them also where the other one has no limit', async () => {
+    const [read, premium] = [entries({ read: 'premium' }), entries({ premium: 'yes' })];
+    for (let count = 0; count < 3; count++)
+      expect(codesOf(await ask(read, premium))).toEqual(['OK', 'OK', 'OK']);
+    expect(codesOf(await ask(read))[0]).toBe('OK');
+    expect(codesOf(await ask(read))[0]).toBe('OVER_LIMIT');
   });
 
   it('names the rules that refused it in its metadata, and none in shadow mode', async () => {

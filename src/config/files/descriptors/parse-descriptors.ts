@@ -68,6 +68,7 @@ class RuleReader {
     this.#warnOfMetrics(written, path);
     return {
       limit: this.#limit(written, [...path, 'rate_limit'], label),
+      replaces: this.#replaced(written.rate_limit, [...path, 'rate_limit', 'replaces']),
       sharedValue: isShared ? value : undefined,
       metadata,
       below: this.level(descriptors, [...path, 'descriptors'], `${label}.`),
@@ -77,7 +78,7 @@ class RuleReader {
   #limit(rule: WrittenRule, path: Path, label: string): DescriptorRule['limit'] {
     const { rate_limit: limit } = rule;
     if (limit === undefined) return undefined;
-    const { unit, requests_per_unit: requestsPerUnit, unlimited = false, name = '', replaces = [] } = limit;
+    const { unit, requests_per_unit: requestsPerUnit, unlimited = false, name = '' } = limit;
     if (unlimited) {
       if (unit !== undefined) this.#refuse([...path, 'unit'], 'cannot be combined with unlimited');
       return 'unlimited';
@@ -89,10 +90,6 @@ class RuleReader {
         'is missing',
         'expected a whole number, or unlimited: true',
       );
-    for (const [index, one] of replaces.entries()) {
-      if (one.name === name)
-        this.#refuse([...path, 'replaces', `${index}`], 'is the name of this limit itself');
-    }
     return {
       label,
       headerName: headerNameOf(label),
@@ -100,10 +97,16 @@ class RuleReader {
       unit: known,
       windowSeconds: UNIT_SECONDS[known],
       requestsPerUnit: requestsPerUnit ?? 0,
-      replaces: replaces.map((one) => one.name),
       mode: modeOf(rule),
       spendsRest: rule.spend_rest ?? false,
     };
+  }
+
+  #replaced({ name, replaces = [] }: NonNullable<WrittenRule['rate_limit']> = {}, path: Path) {
+    return replaces.map((one, index) => {
+      if (one.name === name) this.#refuse([...path, `${index}`], 'is the name of this limit itself');
+      return one.name;
+    });
   }
 
   #unit({ unit }: NonNullable<WrittenRule['rate_limit']>, path: Path): UnitName {

@@ -50,7 +50,6 @@ export function overridden({
     name: '',
     unit,
     windowSeconds,
-    replaces: [],
     mode: 'enforced',
     spendsRest: false,
     requestsPerUnit: Math.min(requestsPerUnit, MOST_REQUESTS),

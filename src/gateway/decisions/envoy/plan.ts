@@ -47,8 +47,10 @@ const MOST_DESCRIPTORS = 32;
 const NO_LIMIT: DescriptorPlan = { kind: 'none' };
 const UNLIMITED: DescriptorPlan = { kind: 'unlimited' };
 
+/** The limit of a descriptor. */
 interface Found {
-  readonly limit: DescriptorLimit;
+  readonly limit: NonNullable<DescriptorRule['limit']>;
+  readonly replaces: DescriptorRule['replaces'];
   readonly metadata: DescriptorRule['metadata'];
   readonly id: string;
 }
@@ -77,12 +79,12 @@ export function planOf(
   const buckets = new Buckets(keyPrefix, domain);
   const planned = found.map((one, index): DescriptorPlan => {
     if (one === undefined) return NO_LIMIT;
-    if (one === 'unlimited') return UNLIMITED;
-    if (replaced.has(one.limit.name)) return NO_LIMIT;
+    const { limit, metadata, id } = one;
+    if (limit === 'unlimited') return UNLIMITED;
+    if (replaced.has(limit.name)) return NO_LIMIT;
     const hits = hitsOf(descriptors[index], request.hitsAddend);
-    if (one.limit.requestsPerUnit === 0) return hits < 0 ? NO_LIMIT : { kind: 'banned', limit: one.limit };
-    const bucket = buckets.add(one, hits);
-    return { kind: 'counted', metadata: one.metadata, bucket };
+    if (limit.requestsPerUnit === 0) return hits < 0 ? NO_LIMIT : { kind: 'banned', limit };
+    return { kind: 'counted', metadata, bucket: buckets.add(limit, id, hits) };
   });
   return { domain, descriptors: planned, buckets: buckets.list };
 }
@@ -90,12 +92,12 @@ export function planOf(
 const NOTHING: ReadonlySet<string> = new Set();
 
 /** The names of the limits that do not apply beside others of the request. */
-function replacedBy(found: readonly (Found | 'unlimited' | undefined)[]): ReadonlySet<string> {
+function replacedBy(found: readonly (Found | undefined)[]): ReadonlySet<string> {
   let names: Set<string> | undefined;
   for (const one of found) {
-    if (typeof one !== 'object' || one.limit.replaces.length === 0) continue;
+    if (one === undefined || one.replaces.length === 0) continue;
     names ??= new Set();
-    for (const name of one.limit.replaces) names.add(name);
+    for (const name of one.replaces) names.add(name);
   }
   return names ?? NOTHING;
 }
@@ -112,7 +114,7 @@ class Buckets {
   }
 
   /** @returns the index of the bucket */
-  add({ limit: own, id }: Found, hits: number): number {
+  add(own: DescriptorLimit, id: string, hits: number): number {
     const key = this.#keyOf(own, id);
     const index = this.list.findIndex((one) => one.key === key);
     const earlier = this.list[index];
@@ -172,14 +174,14 @@ function shortened(id: string): string {
 function limitOf(
   { entries, limit: override }: RateLimitDescriptor,
   rules: DescriptorLevel,
-): Found | 'unlimited' | undefined {
+): Found | undefined {
   if (entries.length === 0) throw new InvalidRequest('A descriptor has no entries.');
-  if (override !== null) return { limit: overridden(override), metadata: undefined, id: idOf(entries) };
+  if (override !== null)
+    return { limit: overridden(override), replaces: [], metadata: undefined, id: idOf(entries) };
   const found = findRule(rules, entries);
   if (found === undefined) return undefined;
-  const { limit } = found.rule;
-  if (limit === undefined || limit === 'unlimited') return limit;
-  return { limit, metadata: found.rule.metadata, id: found.id };
+  const { limit, replaces, metadata } = found.rule;
+  return limit && { limit, replaces, metadata, id: found.id };
 }
 
 /**
