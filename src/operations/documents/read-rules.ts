@@ -49,7 +49,7 @@ export function readRules(
     isWhole || undeclaredQuery === 'forward' || (undeclaredQuery === 'reject' && inQuery.length === 0);
   const query = readQueryRules(maker, isOpen ? inQuery : [...queryKeys, ...inQuery]);
   return {
-    query: isOpen ? { ...query, isOpen } : query,
+    query: isOpen ? { ...query, isOpen, isUnread: inQuery.length === 0 } : query,
     path: parameters.filter((one) => one.in === 'path').flatMap((one) => pathRules(maker, path, one)),
     headers: parameters.filter((one) => one.in === 'header').flatMap((one) => headerRules(maker, one)),
     body: requestBody === undefined ? undefined : readBodyRules(maker, requestBody),

@@ -19,6 +19,8 @@ export interface QueryRules {
   readonly required: readonly QueryRule[];
   /** Whether undeclared parameters are allowed. */
   readonly isOpen: boolean;
+  /** Whether the query is not validated at all. */
+  readonly isUnread?: boolean;
 }
 
 /** Names used by other APIs, which the contract rejects explicitly (section 4.1 rule 1). */
@@ -26,7 +28,7 @@ const OTHER_PAGE_SIZES = new Set(['pageSize', 'limit']);
 
 /** Reports every unknown, duplicate, missing or invalid query parameter (contract section 4.1). */
 export function checkQuery(rules: QueryRules, search: string, errors: FieldErrors): void {
-  if (search.length <= 1 && rules.required.length === 0) return;
+  if (rules.isUnread || (search.length <= 1 && rules.required.length === 0)) return;
   const given = new Map<QueryRule, RawValue>();
   for (const pair of readQuery(search)) take(rules, pair, given, errors);
   for (const rule of rules.required) {

@@ -24,13 +24,18 @@ async function refusing(setting: string): Promise<Readonly<Record<string, readon
         return errors.list.length > 0;
       })
       .map(({ path }) => path);
-  return { undeclared: refusals('?utm=5'), invalid: refusals('?limit=x') };
+  return {
+    undeclared: refusals('?utm=5'),
+    invalid: refusals('?limit=x'),
+    unreadable: refusals('?city=K%F6ln'),
+  };
 }
 
 test('undeclaredQuery: forward lets undeclared parameters pass, unless validate is set', async () => {
   expect(await refusing('forward')).toEqual({
     undeclared: ['/strict', '/strict-bare'],
     invalid: ['/declared', '/strict', '/strict-bare'],
+    unreadable: ['/declared', '/strict', '/strict-bare'],
   });
 });
 
@@ -38,6 +43,7 @@ test('by default, one declared parameter refuses all others', async () => {
   expect(await refusing('reject')).toEqual({
     undeclared: ['/declared', '/strict', '/strict-bare'],
     invalid: ['/declared', '/strict', '/strict-bare'],
+    unreadable: ['/declared', '/strict', '/strict-bare'],
   });
 });
 
