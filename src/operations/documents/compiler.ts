@@ -82,7 +82,7 @@ function toCheck(validate: ValidateFunction, meter: Meter): Check {
   return (value, bytes = MAX_PARAMETER_BYTES) => {
     meter.begin(bytes);
     try {
-      return validate(value) ? undefined : (validate.errors ?? []).map(toIssue);
+      return validate(value) ? undefined : issuesOf(validate);
     } catch (error) {
       return tooComplex(error);
     }
@@ -95,11 +95,17 @@ function toCheckOfAll(validate: ValidateFunction, meter: Meter, log: ErrorLog): 
     meter.begin(bytes);
     log.begin(bytes);
     try {
-      return validate(value) ? undefined : log.issues;
+      if (validate(value)) return undefined;
+      // Ajv does not add the error of a schema that is `false` as a whole: it assigns it.
+      return log.issues.length > 0 ? log.issues : issuesOf(validate);
     } catch (error) {
       return error instanceof EnoughErrors ? log.issues : tooComplex(error);
     }
   };
+}
+
+function issuesOf({ errors }: ValidateFunction): readonly Issue[] {
+  return (errors ?? []).map(toIssue);
 }
 
 function tooComplex(error: unknown): readonly Issue[] {

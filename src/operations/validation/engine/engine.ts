@@ -43,6 +43,8 @@ export function createEngine(dialect: Dialect, log: ErrorLog | undefined, meter:
   addFormats.default(engine);
   // The regular expression of ajv-formats takes quadratic time.
   engine.addFormat('url', isUrl);
+  // To the regular expression of ajv-formats, one valid line of many suffices, and an empty one is valid.
+  engine.addFormat('byte', isBase64);
   replaceKeywords(engine, meter);
   engine.addKeyword({
     keyword: STEP,
@@ -108,6 +110,12 @@ function dropErrorsOfItems(engine: Ajv): void {
     };
     original(context, ruleType);
   };
+}
+
+/** Base64 with padding (RFC 4648 section 4), in one line or several. */
+function isBase64(text: string): boolean {
+  const line = text.replaceAll(/[\r\n]/g, '');
+  return line.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(line);
 }
 
 function isUrl(text: string): boolean {

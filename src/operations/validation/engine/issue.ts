@@ -29,6 +29,7 @@ export function toIssue(error: ErrorObject): Issue {
 }
 
 function wordsOf({ keyword, params, message = 'is not valid' }: ErrorObject): string {
+  if (keyword === 'false schema') return 'is not allowed';
   if (keyword === 'enum') return allowed(params.allowedValues);
   if (keyword === 'type' && Array.isArray(params.type)) return `must be ${params.type.join(' or ')}`;
   return MESSAGES.get(keyword) ?? message;

@@ -88,6 +88,32 @@ test('of types that differ in parameters, the exact one applies, and another one
   expect(await judged('text/json; v=3')).toEqual([true, false, false]);
 });
 
+test('a body whose schema is false is refused, also behind a $ref', async () => {
+  const sent = [['application/json', '{}']] as const;
+  expect(await verdictsFor('{ application/json: { schema: false } }', sent)).toEqual([false]);
+  const behind = "{ application/json: { schema: { $ref: '#/components/schemas/None' } } }";
+  expect(await verdictsFor(behind, sent, 'components: { schemas: { None: false } }\n')).toEqual([false]);
+});
+
+test('of base64, every line is checked', async () => {
+  const content = '{ application/json: { schema: { type: string, format: byte } } }';
+  const texts = [
+    '',
+    'YQ==',
+    'YWJj\r\nYQ==',
+    'YQ',
+    'YQ=',
+    'Y===',
+    'YQ==YQ==',
+    'no!\n',
+    'no!\nYQ==',
+    'YQ==\nno!',
+  ];
+  const sent = texts.map((text) => ['application/json', JSON.stringify(text)] as const);
+  const isValid = await verdictsFor(content, sent);
+  expect(texts.filter((_, index) => isValid[index])).toEqual(['', 'YQ==', 'YWJj\r\nYQ==']);
+});
+
 test('a $ref of a media type is followed', async () => {
   const head = 'components: { mediaTypes: { M: { schema: { required: [a] } } } }\n';
   const content = "{ application/json: { $ref: '#/components/mediaTypes/M' } }";
