@@ -38,7 +38,7 @@ const FIELD_PROTOCOLS: ReadonlyMap<string, FieldProtocol> = new Map([
 
 const NO_PROTOCOL = new Refusal(
   'ResourceNotFound',
-  'A proxy asks for decisions at /forward-auth, at /auth-request, or below the prefix for ext_authz.',
+  'A proxy asks for decisions at /forward-auth, at /auth-request, or below the prefix for ext_authz. A program asks at /decide and /settle.',
 );
 const OTHER_URL = new Refusal('BadRequest', 'X-Original-URL has another path or query than X-Original-URI.');
 const BAD_HOST = new Refusal('BadRequest', 'The Host header is not a valid host name.');

@@ -48,7 +48,9 @@ function* operationsIn(item: Node, warnings: Problem[]): Generator<readonly [str
   warnings.push(...unreadMembers(item));
   for (const method of Object.keys(KINDS_BY_METHOD)) {
     const node = child(item, method.toLowerCase());
-    if (isMapping(node.value)) yield [method, node];
+    if (!isMapping(node.value)) continue;
+    if (node.value.$ref !== undefined) warnings.push(problemAt(child(node, '$ref'), ...NO_REFERENCE));
+    yield [method, node];
   }
   for (const name of ADDITIONAL) yield* additionalOf(child(item, name), warnings);
 }
@@ -76,6 +78,8 @@ function unreadMembers(item: Node): readonly Problem[] {
     return [problemAt(node, 'is not read', hint)];
   });
 }
+
+const NO_REFERENCE = ['is not read', 'OpenAPI has a $ref for a path, and none for an operation'] as const;
 
 const NO_MAPPING = ['is not read', 'an operation is a mapping, which may be empty: {}'] as const;
 

@@ -96,6 +96,8 @@ export class Schemas {
         ];
     const check = compiler.compile(schema as AnySchema, reports);
     if (!(check instanceof Error)) return check;
+    // Ajv reads the members of every schema, and of null it cannot.
+    if (check instanceof TypeError) return { reason: EMPTY };
     if (check instanceof PatternError) return { reason: check.message, pattern: check.pattern };
     return { reason: this.#withFiles(check.message) };
   }
@@ -187,6 +189,8 @@ export class Schemas {
       : this.#pointer(target.file, target.words);
   }
 }
+
+const EMPTY = 'a schema in it has no value; write {} for any value';
 
 /** Limit on the schemas that are read for one: real ones have a few. */
 const MAX_PARTS = 100;

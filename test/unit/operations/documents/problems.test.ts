@@ -59,7 +59,7 @@ test('what may be meant as an operation and is not read is a warning, with its l
     '  notes: x',
     '/b: 7',
     '/c:',
-    '/d: { patch: {} }',
+    "/d: { patch: { $ref: '#/x' } }",
   ];
   await folder.write('openapi.yaml', openapi(items.join('\n')));
   const files = folder.files();
@@ -74,7 +74,23 @@ test('what may be meant as an operation and is not read is a warning, with its l
     'openapi.yaml:12: paths["/a"].notes: is not read: a path has no such member',
     `openapi.yaml:13: paths["/b"]: ${path}`,
     `openapi.yaml:14: paths["/c"]: ${path}`,
+    'openapi.yaml:15: paths["/d"].patch["$ref"]: is not read: OpenAPI has a $ref for a path, and none for an operation',
   ]);
+});
+
+test('a schema without a value is a problem that says what to write', async () => {
+  const empty = 'its schema cannot be used: a schema in it has no value; write {} for any value';
+  for (const schema of [
+    '',
+    '{ properties: { a: } }',
+    '{ oneOf: [{ type: string }, { dependentSchemas: { a: } }] }',
+  ]) {
+    const get = `{ get: { parameters: [{ name: q, in: query, schema: ${schema} }] } }`;
+    await folder.write('openapi.yaml', openapi(`/a: ${get}`));
+    expect(await folder.problems()).toEqual([
+      `openapi.yaml:4: paths["/a"].get.parameters.0.schema: ${empty}`,
+    ]);
+  }
 });
 
 test('an id that several operations have is a warning, and several base paths of one operation are not', async () => {
