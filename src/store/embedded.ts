@@ -2,12 +2,12 @@
 
 import { bucketKey } from './keys.ts';
 import { openStore } from './open-store.ts';
-import { type BucketCharge, type Charge, type Decision, isConcurrent, isValidCharge } from './store.ts';
+import { type BucketCharge, type Charge, type Decision, isValidCharge } from './store.ts';
 
 export type { BucketState, Decision, UncountedReason } from './store.ts';
 
 /** A limit of one owner, such as 100 points an hour for the tenant `acme`. */
-export interface Limit extends Omit<BucketCharge, 'key' | 'counts' | 'calendar' | 'record'> {
+export interface Limit extends Pick<BucketCharge, 'limit' | 'windowSeconds' | 'cost' | 'shadow'> {
   /** What the limit counts: the points that charges cost (the default), or the charges. */
   readonly counts?: 'points' | 'requests';
   /** What the limit is called. Two limits with the same name and owner are the same bucket. */
@@ -65,16 +65,24 @@ interface Remote {
   };
 }
 
-/** The gateway's default. */
+/** The gateway's default, and its longest. */
 const DEADLINE_MS = 25;
+const MOST_DEADLINE_MS = 60_000;
 
-/** Opens the counter. Returns at once: charges are `uncounted` while Redis cannot be reached. */
+const KINDS = ['memory', 'redis', 'sentinel', 'cluster'];
+
+/**
+ * Opens the counter. Returns at once: charges are `uncounted` while Redis cannot be reached.
+ *
+ * @throws RangeError if a setting is out of range
+ */
 export function createStore(settings: CounterSettings = { kind: 'memory' }): Counter {
   const { keyPrefix = 'weir' } = settings;
   if (!/^[A-Za-z0-9._-]+$/.test(keyPrefix))
     throw new RangeError('keyPrefix has a character that is not allowed');
+  if (!KINDS.includes(settings.kind)) throw new RangeError(`kind must be one of ${KINDS.join(', ')}`);
   const store = openStore(
-    settings.kind === 'memory' ? settings : { ...settings, deadlineMs: settings.deadlineMs ?? DEADLINE_MS },
+    settings.kind === 'memory' ? settings : { ...settings, deadlineMs: deadlineOf(settings) },
   );
   return {
     charge: async (spending) => store.charge(chargeOf(spending, keyPrefix)),
@@ -83,12 +91,25 @@ export function createStore(settings: CounterSettings = { kind: 'memory' }): Cou
   };
 }
 
+function deadlineOf({ deadlineMs = DEADLINE_MS }: Remote): number {
+  if (Number.isInteger(deadlineMs) && deadlineMs >= 1 && deadlineMs <= MOST_DEADLINE_MS) return deadlineMs;
+  throw new RangeError(`deadlineMs must be a whole number from 1 to ${MOST_DEADLINE_MS}`);
+}
+
 function chargeOf({ limits, cost = 1, group = limits[0]?.owner ?? '' }: Spending, prefix: string): Charge {
-  const buckets = limits.map(({ name, owner, ...limit }) => ({
-    ...limit,
+  // Nothing else of what a program passes reaches the store, which trusts its charges.
+  const buckets = limits.map(({ name, owner, limit, windowSeconds, counts = 'points', cost, shadow }) => ({
     key: bucketKey(prefix, group, encodeURIComponent(name), owner),
+    limit,
+    windowSeconds,
+    counts,
+    cost,
+    shadow,
   }));
   const charge = { buckets, cost };
-  if (isValidCharge(charge) && !buckets.some(isConcurrent)) return charge;
-  throw new RangeError('the cost, a limit or a window is out of range, or a limit occurs twice');
+  const isKnown = buckets.every(({ counts }) => counts === 'points' || counts === 'requests');
+  if (isKnown && isValidCharge(charge)) return charge;
+  throw new RangeError(
+    'the cost, a limit, a window or what it counts is out of range, or a limit occurs twice',
+  );
 }

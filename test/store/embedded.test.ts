@@ -58,8 +58,26 @@ test.each([
   ['half a point', { limits: [hourly], cost: 0.5 }],
   ['one limit twice', { limits: [hourly, hourly] }],
   ['a window of 0', { limits: [{ ...hourly, windowSeconds: 0 }] }],
+  ['what no limit counts', { limits: [{ ...hourly, counts: 'tokens' as 'points' }] }],
 ])('%s is an error, and not an uncounted request', async (_, spending) => {
   await expect(open({ kind: 'memory' }).charge(spending)).rejects.toThrow(RangeError);
+});
+
+test.each(KINDS)('in %s, members of a limit that it does not have change nothing', async (_, settings) => {
+  const store = open(settings());
+  await firstDecision(store, [hourly]);
+  const more = { ...hourly, name: 'more', calendar: 'gregorian', record: {}, key: 'k', sum: 1 };
+  const charged = { outcome: 'admitted', buckets: [{ remaining: 7 }] };
+  expect(await store.charge({ limits: [more], cost: 3 })).toMatchObject(charged);
+  expect(await store.peek({ limits: [hourly] })).toMatchObject({ buckets: [{ remaining: 10 }] });
+});
+
+test('a deadline that no timer has, and a kind that is not known, are errors', () => {
+  const redis = { kind: 'redis', url: sharedRedisUrl() } as const;
+  for (const deadlineMs of [0, 0.5, Number.NaN, 1e12])
+    expect(() => createStore({ ...redis, deadlineMs })).toThrow('deadlineMs must be a whole number');
+  const unknown = { url: redis.url } as CounterSettings;
+  expect(() => createStore(unknown)).toThrow('kind must be one of memory, redis, sentinel, cluster');
 });
 
 test('a prefix with a brace is an error, because it would move keys to another slot', () => {
