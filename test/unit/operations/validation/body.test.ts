@@ -95,6 +95,29 @@ test('a body whose schema is false is refused, also behind a $ref', async () => 
   expect(await verdictsFor(behind, sent, 'components: { schemas: { None: false } }\n')).toEqual([false]);
 });
 
+test('properties whose names every object inherits are those of the body alone', async () => {
+  const names = ['constructor', 'toString', 'hasOwnProperty'];
+  const properties = names.map((name) => `${name}: { type: string }`).join();
+  const schema = `{ properties: { ${properties} }, dependentRequired: { valueOf: [x] } }`;
+  const judged = (one: string, sent: readonly unknown[]) =>
+    verdictsFor(
+      `{ application/json: { schema: ${one} } }`,
+      sent.map((value) => ['application/json', JSON.stringify(value)]),
+    );
+  expect(await judged(schema, [{}, { constructor: 'x' }, { toString: 1 }, { valueOf: 1 }])).toEqual([
+    true,
+    true,
+    false,
+    false,
+  ]);
+  expect(await judged('{ required: [constructor, x] }', [{ x: 1 }, { x: 1, constructor: 1 }])).toEqual([
+    false,
+    true,
+  ]);
+  const within = '{ items: { required: [toString] } }';
+  expect(await judged(within, [[{}], [{ toString: 1 }]])).toEqual([false, true]);
+});
+
 test('of base64, every line is checked', async () => {
   const content = '{ application/json: { schema: { type: string, format: byte } } }';
   const texts = [
