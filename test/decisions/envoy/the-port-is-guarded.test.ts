@@ -217,4 +217,14 @@ describe('while it runs', () => {
     const { ask } = await start([RULES], { envoy: { headers } });
     expect(headersOf(await ask(USER))).toEqual(expected);
   });
+
+  it('the legacy headers describe the limit that lets nothing pass', async () => {
+    const { ask } = await start([RULES], { envoy: { headers: 'legacy' } });
+    const banned = { entries: { user: 'banned' }, limit: { requestsPerUnit: 0, unit: 2 } };
+    expect(headersOf(await ask({ descriptors: [...USER.descriptors, banned] }))).toEqual({
+      'RateLimit-Limit': '0',
+      'RateLimit-Remaining': '0',
+      'RateLimit-Reset': '60',
+    });
+  });
 });

@@ -104,7 +104,9 @@ function retryAfter(buckets: readonly LimitedBucket[], states: Decided['states']
 }
 
 /** The limit that is nearest to refusing, as envoyproxy/ratelimit describes it. */
-function legacyHeaders({ buckets }: Plan, { states }: Decided): HeaderValue[] {
+function legacyHeaders({ buckets, descriptors }: Plan, { states }: Decided): HeaderValue[] {
+  const banned = descriptors.find((one) => one.kind === 'banned' && one.limit.mode === 'enforced');
+  if (banned?.kind === 'banned') return legacyFields(0, 0, banned.limit.windowSeconds);
   let nearest: { readonly bucket: LimitedBucket; readonly state: BucketState } | undefined;
   for (const [index, bucket] of buckets.entries()) {
     const state = states[index];
@@ -114,10 +116,14 @@ function legacyHeaders({ buckets }: Plan, { states }: Decided): HeaderValue[] {
   if (nearest === undefined) return [];
   const { bucket, state } = nearest;
   const resetUs = hasNoRoom(state) ? state.retryAfterUs : state.resetAfterUs;
+  return legacyFields(bucket.limit, state.remaining, secondsUntil(resetUs));
+}
+
+function legacyFields(limit: number, remaining: number, resetSeconds: number): HeaderValue[] {
   return [
-    { key: 'RateLimit-Limit', value: `${bucket.limit}` },
-    { key: 'RateLimit-Remaining', value: `${state.remaining}` },
-    { key: 'RateLimit-Reset', value: `${secondsUntil(resetUs)}` },
+    { key: 'RateLimit-Limit', value: `${limit}` },
+    { key: 'RateLimit-Remaining', value: `${remaining}` },
+    { key: 'RateLimit-Reset', value: `${resetSeconds}` },
   ];
 }
 
