@@ -87,22 +87,26 @@ it('a rotated key is accepted within the cooldown', async () => {
 it.each([
   ['replaces another one under its id', 'the only id'],
   ['has no id', undefined],
-])('a key that %s is accepted within the cooldown, and the earlier one no longer', async (_what, kid) => {
-  const show = async (key: CryptoKey) => {
-    const jwk = { ...(await exportJWK(key)), alg: 'RS256', use: 'sig', ...(kid !== undefined && { kid }) };
-    issuer.odd.set('jwks', (response) => response.end(JSON.stringify({ keys: [jwk] })));
-  };
-  const [earlier, later] = await pairs;
-  await show(earlier.publicKey);
-  await start({ jwksCooldownSeconds: 1 });
-  expect(await statusOf(await signWith(earlier.privateKey, kid))).toBe(200);
-  await show(later.publicKey);
-  await vi.waitFor(async () => expect(await statusOf(await signWith(later.privateKey, kid))).toBe(200), {
-    timeout: 60_000,
-    interval: 100,
-  });
-  expect(await statusOf(await signWith(earlier.privateKey, kid))).toBe(401);
-});
+  ['has no id, while tokens name one,', undefined, 'named'],
+])(
+  'a key that %s is accepted within the cooldown, and the earlier one no longer',
+  async (_what, kid, named = kid) => {
+    const show = async (key: CryptoKey) => {
+      const jwk = { ...(await exportJWK(key)), alg: 'RS256', use: 'sig', ...(kid !== undefined && { kid }) };
+      issuer.odd.set('jwks', (response) => response.end(JSON.stringify({ keys: [jwk] })));
+    };
+    const [earlier, later] = await pairs;
+    await show(earlier.publicKey);
+    await start({ jwksCooldownSeconds: 1 });
+    expect(await statusOf(await signWith(earlier.privateKey, named))).toBe(200);
+    await show(later.publicKey);
+    await vi.waitFor(async () => expect(await statusOf(await signWith(later.privateKey, named))).toBe(200), {
+      timeout: 60_000,
+      interval: 100,
+    });
+    expect(await statusOf(await signWith(earlier.privateKey, named))).toBe(401);
+  },
+);
 
 it('hundreds of tokens with wrong signatures cost at most two fetches', async () => {
   await start({ jwksCooldownSeconds: 600 });

@@ -36,6 +36,25 @@ it('public keys in PEM or as a JWKS, for tokens with and without a key id', asyn
   expect(await statusesWith(JSON.stringify({ keys }), {}, tokens)).toEqual([200, 200, 401, 200, 401]);
 });
 
+it('a key without an id, as in PEM, verifies tokens that name one', async () => {
+  const [first, second] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')]);
+  const header = { alg: 'ES256' };
+  const byFirst = await signWith(first.privateKey, 'of the issuer', {}, header);
+  const bySecond = await signWith(second.privateKey, 'b', {}, header);
+  const pem = await exportSPKI(first.publicKey);
+  expect(await statusesWith(pem, {}, [byFirst, bySecond])).toEqual([200, 401]);
+  expect(
+    await statusesWith(`${pem}\n${await exportSPKI(second.publicKey)}`, {}, [byFirst, bySecond]),
+  ).toEqual([200, 200]);
+
+  const keys = [await exportJWK(first.publicKey), { ...(await exportJWK(second.publicKey)), kid: 'b' }];
+  // Where a key has the id, no other is tried.
+  const misnamed = await signWith(first.privateKey, 'b', {}, header);
+  expect(await statusesWith(JSON.stringify({ keys }), {}, [byFirst, bySecond, misnamed])).toEqual([
+    200, 200, 401,
+  ]);
+});
+
 it('a shared secret works only with symmetric algorithms', async () => {
   const secret = randomBytes(32);
   const jwk = JSON.stringify({ kty: 'oct', k: secret.toString('base64url') });

@@ -174,7 +174,13 @@ const apiKeySchema = variant(
       pattern: '^(/|https?://)[^\\s#@]*$',
       expects: 'an http(s) URL or a path',
     }),
-    prefix: text('Prefix of API keys. A token without it is looked up only in the file.', { default: 'wk_' }),
+    prefix: text('Prefix of API keys. A token without it is looked up only in the file.', {
+      default: 'wk_',
+      // What a key may have: no key would begin with another prefix.
+      pattern: '^[A-Za-z0-9\\-._~+/]*$',
+      maxLength: 64,
+      expects: 'letters, digits or -._~+/, at most 64 characters',
+    }),
     timeoutMs: timeout('Timeout of a request to the endpoint.', 2000),
   },
 );

@@ -1,15 +1,8 @@
-import {
-  type CryptoKey,
-  createLocalJWKSet,
-  errors,
-  type FlattenedJWSInput,
-  type JWK,
-  type JWSHeaderParameters,
-  type LocalJWKSet,
-} from 'jose';
+import { type CryptoKey, errors, type FlattenedJWSInput, type JWK, type JWSHeaderParameters } from 'jose';
 import { Attempts } from '../provider/attempts.ts';
 import { Provider, type Reporting } from '../provider/provider.ts';
 import { UnusableAnswer } from '../provider/provider-answer.ts';
+import { type FindPublicKey, publicKeysOf } from './key-set.ts';
 
 interface RemoteKeysOptions extends Reporting {
   readonly url: string;
@@ -37,7 +30,7 @@ export class RemoteKeys {
   readonly #options: RemoteKeysOptions;
   readonly #provider: Provider;
   readonly #nowMs: () => number;
-  #keys: LocalJWKSet | undefined;
+  #keys: FindPublicKey | undefined;
   /** The text of the keys. */
   #version = '';
   #fetching: Promise<void> | undefined;
@@ -123,7 +116,7 @@ export class RemoteKeys {
     if (answer === 'unavailable') return;
     const keys = this.#usable(answer.body);
     const isFirst = this.#keys === undefined;
-    this.#keys = createLocalJWKSet({ keys });
+    this.#keys = publicKeysOf({ keys });
     this.#version = JSON.stringify(keys);
     this.#fetchedMs = this.#triedMs;
     if (isFirst) this.#options.observer.showKeysAge(() => (this.#nowMs() - this.#fetchedMs) / 1_000);

@@ -1,7 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import {
   type CryptoKey,
-  createLocalJWKSet,
   errors,
   type FlattenedJWSInput,
   type JSONWebKeySet,
@@ -16,6 +15,7 @@ import type { Verified, Verifier } from '../cached-tokens.ts';
 import { readPrincipal } from '../claims.ts';
 import type { IdentityOf } from '../identity-observer.ts';
 import type { TokenFault } from '../identity-source.ts';
+import { publicKeysOf } from './key-set.ts';
 import { KeysUnavailable, type RemoteKeys } from './remote-keys.ts';
 import { isAsLongAsModulus, isCanonical, twinOf } from './signature-malleability.ts';
 
@@ -164,7 +164,7 @@ function withWholeSignature(findKey: FindKey): FindKey {
 /** Looks up keys in a key file: public keys, or one shared secret. */
 export function findKeyIn(set: JSONWebKeySet): FindKey {
   const [first] = set.keys;
-  if (first?.kty !== 'oct') return createLocalJWKSet(set);
+  if (first?.kty !== 'oct') return publicKeysOf(set);
   const secret = createSecretKey(secretOf(first));
   return async () => secret;
 }

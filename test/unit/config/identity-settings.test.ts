@@ -1,10 +1,11 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseKeyFile } from '../../../src/config/files/key-file.ts';
 import { loadSettings } from '../../../src/config/load.ts';
+import { newCertificate } from '../../fixtures/certificate.ts';
 
 function problemsOf(identity: object, credentials: readonly object[] = []): string {
   const file = join(mkdtempSync(join(tmpdir(), 'weir-test-')), 'weir.yaml');
@@ -75,6 +76,15 @@ describe('identity', () => {
   });
 });
 
+it.each(['key:', 'my key', 'clé', 'a='])(
+  'refuses %s as the prefix of API keys, because no key begins with it',
+  (prefix) => {
+    expect(problemsOf({ kind: 'api-keys', prefix })).toBe(
+      `identity.prefix: must be letters, digits or -._~+/, at most 64 characters, is "${prefix}"`,
+    );
+  },
+);
+
 describe('a key file', () => {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const pem = publicKey.export({ type: 'spki', format: 'pem' }).toString();
@@ -91,6 +101,50 @@ describe('a key file', () => {
     ['JWKS with a key that cannot be used', JSON.stringify({ keys: [jwk, { kty: 'new' }] })],
   ])('may be %s', (_form, text) => {
     expect(parseKeyFile(text, 'keys', ['ES256']).keys[0]).toMatchObject({ kty: 'EC', x: jwk.x });
+  });
+
+  it('may be several public keys in PEM, with comments between them', () => {
+    const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;
+    const text = `one:\n${pem}another:\n${rsa.export({ type: 'pkcs1', format: 'pem' })}`;
+    expect(parseKeyFile(text, 'keys', ['ES256', 'RS256']).keys).toEqual([jwk, rsa.export({ format: 'jwk' })]);
+    const broken = '-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n';
+    expect(() => parseKeyFile(pem + broken, 'keys', ['ES256'])).toThrow('is not a PEM public key');
+  });
+
+  it('is the first certificate of a chain, because its issuers sign no tokens', () => {
+    const [leaf, issuer] = [newCertificate(), newCertificate()].map((one) =>
+      readFileSync(one.certFile, 'utf8'),
+    );
+    const { publicKey: ofLeaf } = new X509Certificate(leaf ?? '');
+    expect(parseKeyFile(`${leaf}${issuer}`, 'keys', ['ES256']).keys).toEqual([
+      ofLeaf.export({ format: 'jwk' }),
+    ]);
+  });
+
+  it.each([
+    ['RSA', ['PS384'], true],
+    ['RSA', ['ES256', 'EdDSA'], false],
+    ['P-256', ['ES256'], true],
+    ['P-256', ['ES384', 'RS256'], false],
+    ['P-384', ['ES384'], true],
+    ['P-521', ['ES512'], true],
+    ['secp256k1', ['ES256'], false],
+    ['Ed25519', ['EdDSA'], true],
+    ['Ed25519', ['Ed25519'], true],
+    ['Ed448', ['EdDSA'], false],
+    ['X25519', ['EdDSA'], false],
+  ])('with a key of %s verifies %j: %s', (type, algorithms, isUsable) => {
+    const parse = (more: object) => () =>
+      parseKeyFile(
+        JSON.stringify({ ...ofType(type).export({ format: 'jwk' }), ...more }),
+        'keys',
+        algorithms,
+      );
+    const message = `verifies none of: ${algorithms.join(', ')}`;
+    if (!isUsable) return expect(parse({})).toThrow(message);
+    expect(parse({ alg: algorithms[0], use: 'sig', key_ops: ['verify'] })).not.toThrow();
+    for (const more of [{ use: 'enc' }, { alg: 'RSA-OAEP' }, { key_ops: ['encrypt'] }, { key_ops: 5 }])
+      expect(parse(more)).toThrow(message);
   });
 
   it('has one secret if the algorithms are symmetric', () => {
@@ -139,3 +193,12 @@ describe('a key file', () => {
     expect(() => parseKeyFile(pem, 'keys', ['HS256'])).toThrow('must contain a secret');
   });
 });
+
+/** A public key of this type or curve. */
+function ofType(type: string): KeyObject {
+  if (type === 'RSA') return generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey;
+  if (type === 'Ed25519') return generateKeyPairSync('ed25519').publicKey;
+  if (type === 'Ed448') return generateKeyPairSync('ed448').publicKey;
+  if (type === 'X25519') return generateKeyPairSync('x25519').publicKey;
+  return generateKeyPairSync('ec', { namedCurve: type }).publicKey;
+}
