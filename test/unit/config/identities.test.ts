@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { parseIdentities } from '../../../src/config/files/identities/parse-identities.ts';
 import { ConfigError, formatProblem } from '../../../src/config/problem.ts';
@@ -94,6 +95,31 @@ accounts: { acct_1: { organization: org_1 }, acct_2: { organization: org_1 }, ac
       'tokens: { "secret-part other": svc_1 }\nprincipals: { svc_1: { type: ServiceAccount, account: a } }';
     expect(problemsOf(`${text}\naccounts: { a: {} }`)).toEqual([
       'identities.yaml:1: tokens["secr..."]: a token must not contain spaces',
+    ]);
+  });
+
+  test('a token that is written as its digest as well has one principal', () => {
+    const text = (second: string, hex: (digest: string) => string) =>
+      `tokens:
+  very-secret: svc_1
+  "sha256:${hex(hash('sha256', 'very-secret'))}": ${second}
+principals:
+  svc_1: { type: ServiceAccount, organization: org_1 }
+  svc_2: { type: ServiceAccount, organization: org_1 }
+`;
+    const problem = expect.stringMatching(
+      /^identities\.yaml:3: tokens\["sha256:\w{6}\.\.\."\]: is the same token as an earlier entry, which names another principal/i,
+    );
+    expect(problemsOf(text('svc_2', (digest) => digest))).toEqual([problem]);
+    expect(problemsOf(text('svc_2', (digest) => digest.toUpperCase()))).toEqual([problem]);
+    expect(problemsOf(text('svc_1', (digest) => digest))).toEqual([]);
+  });
+
+  test('a token behind its principal is not shown', () => {
+    const text =
+      'tokens: { svc_1: very-secret-token }\nprincipals: { svc_1: { type: ServiceAccount, organization: o } }';
+    expect(problemsOf(text)).toEqual([
+      'identities.yaml:1: tokens["s..."]: is the id of a principal: write the token first, and then its principal',
     ]);
   });
 

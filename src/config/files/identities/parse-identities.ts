@@ -51,12 +51,31 @@ function toIdentities(file: IdentitiesContent, findings: Finding[]): Identities 
   const written = Object.entries(file.tokens);
   const tokens = new TokenTable(written.length);
   for (const [token, id] of written) {
-    if (!Object.hasOwn(file.principals, id))
-      findings.push(unknown('principal', id, ['tokens', token], file.principals, findings));
+    if (!Object.hasOwn(file.principals, id)) findings.push(unknownPrincipal(token, id, file, findings));
     const principal = principals.get(id);
-    if (principal !== undefined) tokens.add(digestOfWritten(token), principal);
+    if (principal === undefined) continue;
+    const digest = digestOfWritten(token);
+    const other = tokens.get(digest);
+    if (other === undefined) tokens.add(digest, principal);
+    else if (other !== principal) findings.push({ path: ['tokens', token], message: TWICE });
   }
   return { tokens, principals, accounts };
+}
+
+/** Nobody could say whose token it is. */
+const TWICE =
+  'is the same token as an earlier entry, which names another principal: a token may be written as it is and as its digest';
+
+function unknownPrincipal(
+  token: string,
+  id: string,
+  { principals }: IdentitiesContent,
+  findings: readonly Finding[],
+): Finding {
+  const path = ['tokens', token];
+  if (!Object.hasOwn(principals, token)) return unknown('principal', id, path, principals, findings);
+  // What is named like the principal is most likely the token, and is not shown.
+  return { path, message: 'is the id of a principal: write the token first, and then its principal' };
 }
 
 /** Accounts with the same members are one object, which the Accounts of an Organization mostly are. */
