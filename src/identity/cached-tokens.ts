@@ -16,8 +16,14 @@ export type Verified =
       /** Unix time at which the issuer signed the token, or at which the introspection request was sent. */
       readonly confirmedAtMs: number;
     }
-  /** `isFinal`: the token will not become valid later, so the result can be cached. */
-  | { readonly outcome: 'invalid'; readonly isFinal: boolean; readonly fault: TokenFault }
+  | {
+      readonly outcome: 'invalid';
+      /** Whether the token will not become valid before `validFromMs`, so that the result can be cached until then. */
+      readonly isFinal: boolean;
+      readonly fault: TokenFault;
+      /** Unix time at which the token becomes valid; undefined if it never does, or nobody knows. */
+      readonly validFromMs?: number | undefined;
+    }
   | { readonly outcome: 'unavailable' };
 
 /** Verifies tokens, without caching. */
@@ -129,7 +135,8 @@ export class CachedTokens implements IdentitySource {
     const verified = await verifier.verify(token, client?.clientNetwork ?? '');
     if (verified.outcome === 'unavailable') return 'unavailable';
     if (verified.outcome === 'invalid') {
-      return { miss: verified.fault, freshForMs: verified.isFinal ? refusedMs : 0 };
+      const { fault, isFinal, validFromMs = Number.POSITIVE_INFINITY } = verified;
+      return { miss: fault, freshForMs: isFinal ? Math.min(refusedMs, validFromMs - this.#nowMs()) : 0 };
     }
     const { principal, confirmedAtMs, expiresAtMs = Number.POSITIVE_INFINITY } = verified;
     const leftMs = expiresAtMs - this.#nowMs();

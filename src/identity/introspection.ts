@@ -52,7 +52,7 @@ export class IntrospectionVerifier implements Verifier {
     if (answer === 'unavailable') return { outcome: 'unavailable' };
     const claims = answer.body as Claims;
     const principal = this.#faultOf(claims, requestedAtMs) ?? readPrincipal(claims, this.#options.claims);
-    if (typeof principal === 'string') return { outcome: 'invalid', isFinal: true, fault: principal };
+    if (typeof principal === 'string') return invalid(principal, timeIn(claims.nbf));
     const exp = timeIn(claims.exp);
     const expiresAtMs = typeof exp === 'number' ? exp * 1000 : undefined;
     return { outcome: 'known', principal, expiresAtMs, confirmedAtMs };
@@ -85,6 +85,12 @@ export class IntrospectionVerifier implements Verifier {
     const isForUs = audience === undefined || listOf(audience).some((name) => listOf(aud).includes(name));
     return isForUs ? undefined : 'audience';
   }
+}
+
+/** A token that is not valid yet is asked about again when it is. */
+function invalid(fault: TokenFault, nbf: number | 'odd' | undefined): Verified {
+  const validFromMs = fault === 'not-yet-valid' && typeof nbf === 'number' ? nbf * 1000 : undefined;
+  return { outcome: 'invalid', isFinal: true, fault, validFromMs };
 }
 
 /** The members whose times are judged. */

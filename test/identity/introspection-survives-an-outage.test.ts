@@ -89,6 +89,16 @@ it('an answer in a form of its own is no answer', async () => {
   expect(await statusOf('null')).toBe(200);
 });
 
+it('a token that is not valid yet is accepted when it is, and not asked about before', async () => {
+  issuer.tokens.set('early', { ...PERSON, nbf: Date.now() / 1000 + 3 });
+  issuer.tokens.set('later', { ...PERSON, nbf: Date.now() / 1000 + 3_600 });
+  await start({ negativeCacheSeconds: 3_600 });
+  for (const token of ['early', 'early', 'later', 'later']) expect(await statusOf(token)).toBe(401);
+  await vi.waitFor(async () => expect(await statusOf('early')).toBe(200), { timeout: 60_000, interval: 50 });
+  expect(await statusOf('later')).toBe(401);
+  expect([asked('early'), asked('later')]).toEqual([2, 1]);
+});
+
 it.each([
   ['is gone', 0],
   ['fails', 500],
