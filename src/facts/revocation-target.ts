@@ -90,9 +90,11 @@ export function noteOnTarget(
   );
 }
 
-/** The provider by which targets are judged: one whose principals are not in a file, if there is one. */
+/** The provider by which targets are judged: one whose principals, or else whose tokens, are not all in a file, if there is one. */
 export function judgingIdentity(settings: Settings): Settings['identity'] {
-  return identitySections(settings).find((one) => !('file' in one)) ?? settings.identity;
+  const all = identitySections(settings);
+  const ofIssuer = all.find((one) => !('file' in one));
+  return ofIssuer ?? all.find(({ kind }) => kind === 'api-keys') ?? settings.identity;
 }
 
 /** The note for a principal when there is no list of principals to check it against. Undefined for a token. */

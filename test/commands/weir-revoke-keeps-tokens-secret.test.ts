@@ -66,6 +66,18 @@ describe('a token that was pasted in the wrong place revokes nothing, and is not
   });
 });
 
+it('an API key of a further credential is revoked without a warning that no file has it', async () => {
+  const stderrWith = async (settings: Record<string, unknown>) => {
+    const files = { upstreamUrl: 'http://127.0.0.1:1', store: store(), settings };
+    const { stderr, failure } = await revokeHere({ config: await writeConfiguration(files), token: SECRET });
+    expect(failure).toBeUndefined();
+    return stderr;
+  };
+  expect(await stderrWith({})).toContain('Was it copied whole?');
+  const identity = { kind: 'api-keys', file: 'identities.yaml' };
+  expect(await stderrWith({ credentials: [{ kind: 'header', name: 'X-API-Key', identity }] })).toBe('');
+});
+
 it.each([`sha256:${sha256(TOKEN).slice(0, 16)}`, `SHA256:${sha256(TOKEN)}0`, 'sha256:'])(
   '%s is not a digest, and revokes nothing',
   async (token) => {
