@@ -1,5 +1,5 @@
 import { hash, X509Certificate } from 'node:crypto';
-import { createSecureContext } from 'node:tls';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import {
   type ClientTls,
   isKeyPair,
@@ -52,8 +52,11 @@ export class CertificateFiles {
     const { certFile, keyFile } = this.#settings;
     const { validTo } = certificateIn(cert, certFile);
     if (Date.parse(validTo) <= Date.now()) throw fileError(certFile, `expired on ${validTo}`);
-    if (!isUsable(cert, key))
+    if (ENCRYPTED_KEY.test(key))
+      throw fileError(keyFile, 'is encrypted with a passphrase, which Weir does not have', DECRYPT_HINT);
+    if (!isPair(cert, key))
       throw fileError(keyFile, `is not the PEM private key of the certificate in ${certFile}`);
+    if (!isUsable({ cert, key })) throw fileError(certFile, 'has a certificate that TLS cannot use');
   }
 }
 
@@ -90,10 +93,23 @@ export class UpstreamCertificateFiles {
   }
 }
 
-function isUsable(cert: string, key: string): boolean {
+/** PKCS #8, and the older form of each type of key. */
+const ENCRYPTED_KEY = /^(?:-----BEGIN ENCRYPTED |Proc-Type: 4,ENCRYPTED)/m;
+const DECRYPT_HINT = 'write it without one, for example with openssl pkey -in KEY -out NEW';
+
+function isPair(cert: string, key: string): boolean {
   try {
-    createSecureContext({ cert, key });
     return isKeyPair(cert, key);
+  } catch {
+    return false;
+  }
+}
+
+/** Whether TLS takes them: also the certificates that follow the first one. */
+function isUsable(pem: SecureContextOptions): boolean {
+  try {
+    createSecureContext(pem);
+    return true;
   } catch {
     return false;
   }
@@ -102,11 +118,7 @@ function isUsable(cert: string, key: string): boolean {
 /** Refuses authorities that a server could not use. */
 function refuseUnreadable(clientCa: string, file: string): void {
   certificateIn(clientCa, file);
-  try {
-    createSecureContext({ ca: clientCa });
-  } catch {
-    throw fileError(file, 'has a certificate that cannot be read');
-  }
+  if (!isUsable({ ca: clientCa })) throw fileError(file, 'has a certificate that cannot be read');
 }
 
 /** The first certificate of a PEM file. */

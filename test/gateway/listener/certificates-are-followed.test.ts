@@ -1,4 +1,4 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -197,4 +197,30 @@ it('weir check reports certificates that a port cannot use', async () => {
   ]);
   copyFileSync(one.keyFile, other.keyFile);
   expect(await failureOf()).toContain(`${one.keyFile}: is not a certificate in PEM`);
+});
+
+it.each(['pkcs8', 'sec1'] as const)('weir check says that a key has a passphrase (%s)', async (type) => {
+  const tls = newCertificate();
+  const key = createPrivateKey(readFileSync(tls.keyFile));
+  writeFileSync(tls.keyFile, key.export({ type, format: 'pem', cipher: 'aes-256-cbc', passphrase: 'any' }));
+  const config = await writeConfiguration({
+    upstreamUrl: 'http://127.0.0.1:1',
+    settings: { listen: { tls } },
+  });
+  expect((await runHere(() => check({ config }))).failure).toBe(
+    `${tls.keyFile}: is encrypted with a passphrase, which Weir does not have: write it without one, for example with openssl pkey -in KEY -out NEW`,
+  );
+});
+
+it('weir check names the file of a certificate that is broken behind the first one, and not the key', async () => {
+  const tls = newCertificate();
+  const pem = readFileSync(tls.certFile, 'utf8');
+  writeFileSync(tls.certFile, pem + pem.replace(/\n.{60}/, '\n'));
+  const config = await writeConfiguration({
+    upstreamUrl: 'http://127.0.0.1:1',
+    settings: { listen: { tls } },
+  });
+  expect((await runHere(() => check({ config }))).failure).toBe(
+    `${tls.certFile}: has a certificate that TLS cannot use`,
+  );
 });
