@@ -43,9 +43,9 @@ export function identitySections({
   return [identity, ...credentials.flatMap((one) => one.identity ?? [])];
 }
 
-/** Fields with a meaning of their own. */
+/** Fields with a meaning of their own, also in requests to the upstream: a client could send what only the gateway writes there. */
 const RESERVED =
-  /^(accept.*|authorization|connection|content-.*|cookie|date|expect|forwarded|host|idempotency-key|if-.*|keep-alive|origin|proxy.*|range|ratelimit.*|referer|service-ratelimit-mode|te|trace(parent|state)|trailer|transfer-encoding|upgrade|user-agent|via|x-(account|organization|principal)-.*|x-forwarded-.*|x-http-.*|x-real-ip|x-request-id|x-service-account)$/;
+  /^(accept.*|authorization|connection|content-.*|cookie|date|expect|forwarded|host|idempotency-key|if-.*|keep-alive|origin|proxy.*|range|ratelimit.*|referer|service-ratelimit-mode|te|trace(parent|state)|trailer|transfer-encoding|upgrade|user-agent|via|x-client-certificate-subject|x-(account|organization|principal)-.*|x-forwarded-.*|x-http-.*|x-real-ip|x-request-id|x-service-account)$/;
 
 /** Conflicts between credentials that are valid individually. */
 export function credentialFindings(credentials: Settings['credentials']): readonly Finding[] {

@@ -30,6 +30,10 @@ describe('credentials', () => {
     [[{ ...KEY, name: 'Authorization' }], 'credentials.0.name: authorization has another meaning'],
     [[{ ...KEY, name: 'X-Service-Account' }], 'credentials.0.name: x-service-account has another meaning'],
     [
+      [{ ...KEY, name: 'X-Client-Certificate-Subject' }],
+      'credentials.0.name: x-client-certificate-subject has another meaning',
+    ],
+    [
       [{ ...KEY, identity: JWT_WITHOUT_KEYS }],
       'credentials.0.identity: has neither jwksUrl nor keyFile: set one of them',
     ],
