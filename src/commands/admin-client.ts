@@ -209,11 +209,12 @@ function urlOf({ host, port, tls }: Settings['admin']): string {
 
 function portOf(settings: Settings['admin'], given: ConnectionOptions | undefined): AdminPort {
   const { tls, token, tokenFile } = settings;
-  const fileToken = tokenFile === undefined ? undefined : readTokenFile(tokenFile, 'admin.tokenFile');
+  // As in the gateway, a token in the settings comes before a file.
+  const file = token === undefined ? tokenFile : undefined;
   return {
     url: urlOf(settings),
-    token: token ?? fileToken,
-    tokenFrom: tokenFile === undefined ? 'WEIR_ADMIN_TOKEN or admin.token' : 'admin.tokenFile',
+    token: file === undefined ? token : readTokenFile(file, 'admin.tokenFile'),
+    tokenFrom: file === undefined ? 'WEIR_ADMIN_TOKEN or admin.token' : 'admin.tokenFile',
     tls: given ?? (tls === undefined ? {} : onlyCertificate(tls.certFile)),
   };
 }

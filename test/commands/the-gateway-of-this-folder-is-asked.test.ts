@@ -26,6 +26,20 @@ it('usage and limit ask the gateway of weir.yaml in this folder, and top reports
   });
 });
 
+it('commands send the token that the gateway has, which comes before its file', async () => {
+  const token = 'an-admin-token-of-a-test';
+  const gateway = await startGateway({ settings: { admin: { host: '127.0.0.1', port: 0, token } } });
+  onTestFinished(() => gateway.close());
+  const port = Number(new URL(gateway.adminUrl).port);
+  const list = async (sent: string) => {
+    const admin = { host: '127.0.0.1', port, token: sent, tokenFile: 'missing' };
+    const file = await writeConfiguration({ upstreamUrl: gateway.upstream.url, settings: { admin } });
+    return runWeirHere(['limit', 'list', '--json', '--config', file]);
+  };
+  expect(await list(token)).toEqual({ code: 0, stderr: '', stdout: '[]\n' });
+  expect((await list(`${token}-2`)).stderr).toContain('The token came from WEIR_ADMIN_TOKEN or admin.token.');
+});
+
 it('health does not depend on files that were replaced since the gateway started', async () => {
   const inUse = newCertificate();
   const gateway = await startGateway({ settings: { admin: { host: '127.0.0.1', port: 0, tls: inUse } } });

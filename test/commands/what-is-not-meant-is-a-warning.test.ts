@@ -1,4 +1,5 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { check } from '../../src/commands/check/check.ts';
@@ -210,6 +211,21 @@ it('an admin port that others reach without a token is a warning', async () => {
   expect(await warnings({ host: '0.0.0.0' })).toEqual([warning]);
   expect(await warnings({ host: '0.0.0.0', token: 'a-token-of-admins' })).toEqual([]);
   expect(await warnings({ host: '::1' })).toEqual([]);
+});
+
+it('a secret that another one makes useless is a warning', async () => {
+  const admin = { port: 0, token: 'a-token-of-admins', tokenFile: 'token' };
+  const decisions = { port: 0, token: 'a-token-of-programs', tokenFile: 'token' };
+  const secret = `whsec_${'A'.repeat(32)}`;
+  const secretFile = join(await mkdtemp(join(tmpdir(), 'weir-test-')), 'secret');
+  await writeFile(secretFile, secret);
+  const settings = { admin, decisions, notifications: { secret, secretFile } };
+  const warnings = (await warningsOf({ settings })).map((line) => line.replace(/^\S+ warning: /, ''));
+  expect(warnings).toEqual([
+    'admin.tokenFile: has no effect: admin.token is set as well',
+    'decisions.tokenFile: has no effect: decisions.token is set as well',
+    'notifications.secret: has no effect: notifications.secretFile is set as well',
+  ]);
 });
 
 it('a range that is written as an address within it is a warning', async () => {

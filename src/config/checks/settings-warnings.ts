@@ -7,6 +7,7 @@ import { isMapping } from '../reader/schema-node.ts';
 import { readYaml } from '../reader/yaml-text.ts';
 import { identitySections } from '../settings/credentials.ts';
 import { isPrivateAddress } from '../settings/notifications-settings.ts';
+import type { PortTokenSettings } from '../settings/port-token.ts';
 import { isLoopback } from '../settings/section.ts';
 import type { Settings } from '../settings/settings.ts';
 
@@ -34,12 +35,27 @@ export function settingsWarnings(settings: Settings, file: string, env: Environm
     const message = `is ${host}, and there is no admin.tokenFile: everything but metrics, health and the page of the console gets a 403`;
     warnings.push(at(['admin', 'host'], message));
   }
+  warnings.push(...secretsTwice(settings, at));
   warnings.push(...unusedUsage(settings, at), ...unknownReplicas(settings, written, env, at));
   warnings.push(...ignoredParts(settings.store, at), ...privateReceiver(settings, at));
   warnings.push(...placeholders(settings, [], at), ...unknownTls(settings.journal, at));
   warnings.push(...rangeWarnings(settings.listen.trustedProxies, ['listen', 'trustedProxies'], at));
   warnings.push(...rangeWarnings(settings.decisions.trusted, ['decisions', 'trusted'], at));
   return warnings;
+}
+
+/** Secrets that are set twice: to replace the one that has no effect would replace nothing. */
+function secretsTwice(settings: Settings, at: Locate): readonly Problem[] {
+  const { admin, decisions, notifications } = settings;
+  const isTwice = ({ token, tokenFile }: PortTokenSettings) => token !== undefined && tokenFile !== undefined;
+  const unused: [section: string, setting: string, used: string][] = [];
+  if (isTwice(admin)) unused.push(['admin', 'tokenFile', 'token']);
+  if (isTwice(decisions)) unused.push(['decisions', 'tokenFile', 'token']);
+  if (notifications.secret !== undefined && notifications.secretFile !== undefined)
+    unused.push(['notifications', 'secret', 'secretFile']);
+  return unused.map(([section, setting, used]) =>
+    at([section, setting], `has no effect: ${section}.${used} is set as well`),
+  );
 }
 
 /** The path where callers see their own limits, without a port to serve it. */
