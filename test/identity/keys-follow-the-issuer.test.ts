@@ -156,6 +156,13 @@ it('a broken key in the set does not exclude the good ones', async () => {
   ]);
 });
 
+it('a key set behind a byte order mark is read', async () => {
+  const body = `\uFEFF${JSON.stringify({ keys: [issuer.publicKey()] })}`;
+  issuer.odd.set('jwks', (response) => response.end(body));
+  await start();
+  expect(await statusOf(await issuer.sign())).toBe(200);
+});
+
 it('a set without any key does not replace the last good one', async () => {
   await start({ jwksCooldownSeconds: 1 });
   expect(await statusOf(await issuer.sign())).toBe(200);

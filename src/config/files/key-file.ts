@@ -96,7 +96,8 @@ function keysOfPem(path: string, text: string): readonly JWK[] {
 function keysOfJson(path: string, text: string): readonly JWK[] {
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    // A byte order mark is no JSON, and a space for `trim`.
+    json = JSON.parse(text.trim());
   } catch {
     throw fileError(path, 'is neither PEM nor JSON');
   }

@@ -68,7 +68,8 @@ async function readText({ body }: Response): Promise<string> {
     if (bytes > MAX_BODY_BYTES) throw new UnusableAnswer(`the answer has more than ${MAX_BODY_BYTES} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString('utf8');
+  // It leaves out a byte order mark, which files that are served as they are may begin with (RFC 8259 section 8.1).
+  return new TextDecoder().decode(Buffer.concat(chunks));
 }
 
 /** The message of JSON.parse quotes the text, which may hold secrets. */

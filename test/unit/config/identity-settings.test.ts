@@ -102,6 +102,7 @@ describe('a key file', () => {
     ['PEM', pem],
     ['JWK', JSON.stringify(jwk)],
     ['JWKS', JSON.stringify({ keys: [jwk] })],
+    ['JWKS behind a byte order mark', `\uFEFF${JSON.stringify({ keys: [jwk] })}`],
     ['JWKS with a key that cannot be used', JSON.stringify({ keys: [jwk, { kty: 'new' }] })],
   ])('may be %s', (_form, text) => {
     expect(parseKeyFile(text, 'keys', ['ES256']).keys[0]).toMatchObject({ kty: 'EC', x: jwk.x });
