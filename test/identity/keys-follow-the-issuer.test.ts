@@ -156,6 +156,20 @@ it('a broken key in the set does not exclude the good ones', async () => {
   ]);
 });
 
+it.each([1, 2])('%i broken keys without an id do not hide that a key is new', async (count) => {
+  const broken = Array(count).fill({ kty: 'RSA' });
+  issuer.odd.set('jwks', (response) =>
+    response.end(JSON.stringify({ keys: [...broken, issuer.publicKey()] })),
+  );
+  await start({ jwksCooldownSeconds: 1 });
+  expect(await statusOf(await issuer.sign())).toBe(200);
+  await issuer.rotate();
+  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(200), {
+    timeout: 60_000,
+    interval: 100,
+  });
+});
+
 it('a key set behind a byte order mark is read', async () => {
   const body = `\uFEFF${JSON.stringify({ keys: [issuer.publicKey()] })}`;
   issuer.odd.set('jwks', (response) => response.end(body));

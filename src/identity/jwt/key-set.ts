@@ -23,7 +23,10 @@ export function publicKeysOf({ keys }: JSONWebKeySet): FindPublicKey {
     } catch (error) {
       const { kid, ...withoutId } = header;
       if (!(error instanceof errors.JWKSNoMatchingKey) || typeof kid !== 'string') throw error;
-      return unnamed(withoutId, token);
+      // One that is broken is no key at all: the one that the token names may be new.
+      return await unnamed(withoutId, token).catch((other: unknown) => {
+        throw other instanceof errors.JWKSMultipleMatchingKeys ? other : error;
+      });
     }
   };
 }
