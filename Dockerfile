@@ -67,6 +67,8 @@ WORKDIR /app
 COPY package.json ./
 # The packages that it uses are part of it.
 COPY --from=build /app/dist ./dist
+# For `kubectl exec` and `docker exec`.
+RUN ln -s /app/dist/main.js /usr/local/bin/weir
 COPY lua ./lua
 # The prices of the platform: for the demo's configuration and the chart's `platform.enabled`.
 COPY platform/openapi.yaml ./platform/
