@@ -284,6 +284,17 @@ it('the pages about upgrades name every release that is tried', () => {
   }
 });
 
+it('the image has the programs that the pages run in a pod', () => {
+  const bin = JSON.parse(readFileSync('package.json', 'utf8')).bin.weir;
+  const image = readFileSync('Dockerfile', 'utf8');
+  const commands = pages.flatMap((page) => [
+    ...readFileSync(page, 'utf8').matchAll(/^kubectl exec .* -- (\S+)/gm),
+  ]);
+  expect(commands.length).toBeGreaterThan(1);
+  expect(new Set(commands.map(([, program]) => program))).toEqual(new Set(['weir']));
+  expect(image).toContain(`RUN ln -s /app/${bin} /usr/local/bin/weir\n`);
+});
+
 it('every change in CHANGELOG.md has one line, with a link', () => {
   const lines = readFileSync('CHANGELOG.md', 'utf8').split('\n');
   expect(lines.filter((line) => line.startsWith('- ') && !/\]\(\S+\)\)\.$/.test(line))).toEqual([]);

@@ -470,6 +470,43 @@ describeChart('values that are wrong', () => {
     expect(readFileSync('helm/weir/templates/NOTES.txt', 'utf8')).toContain('include "weir.plainSecrets" .');
   });
 
+  /** NOTES.txt, as a further object of one line: Helm prints it only when it installs. */
+  function notes(set: string): string {
+    const shown = 'extraObjects[0]=# {{ include "weir/templates/NOTES.txt" . | toRawJson }}';
+    return renderText({ set: [set, shown] });
+  }
+
+  it.each([
+    ['log.level=info', true],
+    ['admin.token=0123456789abcdef', false],
+    ['admin.existingSecret.name=mine', false],
+    ['settings.admin.tokenFile=/etc/token', false],
+    ['extraEnv[0].name=WEIR_ADMIN_TOKEN,extraEnv[0].value=0123456789abcdef', false],
+    ['extraEnvFrom[0].secretRef.name=mine', false],
+  ])('%s: NOTES.txt says that commands get a 403: %s', (set, isSaid) => {
+    expect(notes(set).includes('WARNING: there is no admin token')).toBe(isSaid);
+  });
+
+  it.each([
+    ['log.level=info', 'two seconds'],
+    ['watch.enabled=false', '90 s'],
+    ['networkPolicy.enabled=true,networkPolicy.egress[0].ports[0].port=6379', '90 s'],
+    [
+      'networkPolicy.enabled=true,networkPolicy.egress[0].ports[0].port=6379,networkPolicy.apiServer[0].ipBlock.cidr=10.0.0.1/32',
+      'two seconds',
+    ],
+  ])('%s: NOTES.txt says that limits take effect within %s', (set, time) => {
+    expect(notes(set)).toContain(`Raise a limit (takes effect within ${time}, without a restart):`);
+  });
+
+  it('NOTES.txt sends a client certificate where the port asks for one', () => {
+    const tls = 'tls.enabled=true,tls.existingSecret=mine';
+    expect(notes(tls)).toContain("curl -i -k -H 'Authorization");
+    expect(notes(`${tls},tls.clientCa.existingSecret=ca`)).toContain(
+      'curl -i -k --cert <certificate> --key <key> -H',
+    );
+  });
+
   it('NOTES.txt looks in the namespace of the objects', () => {
     const notes = readFileSync('helm/weir/templates/NOTES.txt', 'utf8');
     const namespaces = notes.split('\n').filter((line) => line.includes('kubectl'));

@@ -95,6 +95,12 @@ app.kubernetes.io/component: gateway
 {{- if and $admin.token (not (dig "existingSecret" "name" "" $admin)) -}}yes{{- end -}}
 {{- end -}}
 
+{{/* "yes" if the admin port has no token, and no variable may set one: it answers most requests with a 403. */}}
+{{- define "weir.lacksAdminToken" -}}
+{{- $own := default dict (include "weir.settings" . | fromYaml).admin -}}
+{{- $isSet := or (include "weir.adminSecret" .) $own.token $own.tokenFile .Values.extraEnvFrom (contains "WEIR_ADMIN_TOKEN" (toJson .Values.extraEnv)) -}}
+{{- if not $isSet -}}yes{{- end -}}
+{{- end -}}
 {{/* The Secret with the certificate; empty where the ports speak HTTP. Values of earlier charts have no `tls`. */}}
 {{- define "weir.tlsSecret" -}}
 {{- $tls := default dict .Values.tls -}}
@@ -385,6 +391,13 @@ the live number: after `kubectl scale`, an upgrade that changes only limits woul
 {{- end -}}
 {{- end -}}
 {{- toYaml $objects -}}
+{{- end -}}
+
+{{/* "yes" if the pods watch objects, and no NetworkPolicy keeps them from the API server. */}}
+{{- define "weir.watches" -}}
+{{- $policy := .Values.networkPolicy -}}
+{{- $isBlocked := and $policy.enabled $policy.egress (not $policy.apiServer) -}}
+{{- if and (include "weir.watched" . | fromYamlArray) (not $isBlocked) -}}yes{{- end -}}
 {{- end -}}
 
 {{/* The address of every port. Values of earlier charts have none: the settings' own default is the loopback address, which no probe reaches. */}}
