@@ -101,6 +101,7 @@ app.kubernetes.io/component: gateway
 {{- $isSet := or (include "weir.adminSecret" .) $own.token $own.tokenFile .Values.extraEnvFrom (contains "WEIR_ADMIN_TOKEN" (toJson .Values.extraEnv)) -}}
 {{- if not $isSet -}}yes{{- end -}}
 {{- end -}}
+
 {{/* The Secret with the certificate; empty where the ports speak HTTP. Values of earlier charts have no `tls`. */}}
 {{- define "weir.tlsSecret" -}}
 {{- $tls := default dict .Values.tls -}}
