@@ -1,4 +1,5 @@
 import type { DatabaseSettings } from './database/connect.ts';
+import { OptionError } from './program/failure.ts';
 
 export interface DeliverySettings {
   /** Timeout of one attempt, from the name lookup to the last byte of the response. */
@@ -77,10 +78,24 @@ export function settleOptions(options: PlatformOptions): PlatformSettings {
   };
 }
 
-/** The options that are read from the environment. */
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+
+/** A URL, or what the client of PostgreSQL takes as a Unix socket. It takes any other text as a database of the host `base`. */
+const DATABASE = /^(\/|socket:|[a-z][a-z0-9+.-]*:\/\/)/i;
+
+/**
+ * The options that are read from the environment.
+ *
+ * @throws OptionError
+ */
 export function optionsFromEnv(env: NodeJS.ProcessEnv): Partial<PlatformOptions> {
   const url = env.DATABASE_URL;
   const path = env.WEIR_PLATFORM_DATA_DIR;
+  const logLevel = env.WEIR_LOG_LEVEL;
+  if (url && !DATABASE.test(url))
+    throw new OptionError('DATABASE_URL is not a URL: give one such as postgres://db.example.com:5432/weir');
+  if (logLevel && !LOG_LEVELS.includes(logLevel))
+    throw new OptionError(`WEIR_LOG_LEVEL ${logLevel} is not a level: give one of ${LOG_LEVELS.join(', ')}`);
   const isOn = (name: string) => env[name] === 'true' || env[name] === '1';
   return {
     ...(path && { database: { kind: 'directory', path } as const }),
@@ -91,6 +106,6 @@ export function optionsFromEnv(env: NodeJS.ProcessEnv): Partial<PlatformOptions>
       deliveries: { allowPrivate: isOn('WEIR_PLATFORM_ALLOW_PRIVATE_WEBHOOKS') },
     }),
     ...(env.WEIR_BASE_URL && { baseUrl: env.WEIR_BASE_URL }),
-    ...(env.WEIR_LOG_LEVEL && { logLevel: env.WEIR_LOG_LEVEL }),
+    ...(logLevel && { logLevel }),
   };
 }

@@ -112,6 +112,17 @@ describe('weir-platform', () => {
     }
   });
 
+  test.each([
+    ['WEIR_LOG_LEVEL', 'LOUD', 'WEIR_LOG_LEVEL LOUD is not a level: give one of fatal, error, '],
+    ['DATABASE_URL', 'secret', 'DATABASE_URL is not a URL: give one such as postgres://'],
+    ['DATABASE_URL', 'secret:5432/weir', 'DATABASE_URL is not a URL: give one such as postgres://'],
+  ])('a value of %s that cannot be used is one sentence', async (variable, value, sentence) => {
+    const { code, stderr } = await run(['--port', '0'], { [variable]: value });
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\n$/)]);
+    expect(stderr).toContain(sentence);
+    expect(stderr).not.toContain('secret');
+  });
+
   test('a database that cannot be opened is reported in one sentence', async () => {
     const refused = await run(['--port', '0'], { DATABASE_URL: 'postgres://127.0.0.1:1/payments' });
     const occupied = await run(['--port', '0', '--data', MAIN]);
