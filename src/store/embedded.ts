@@ -81,6 +81,8 @@ export function createStore(settings: CounterSettings = { kind: 'memory' }): Cou
   if (!/^[A-Za-z0-9._-]+$/.test(keyPrefix))
     throw new RangeError('keyPrefix has a character that is not allowed');
   if (!KINDS.includes(settings.kind)) throw new RangeError(`kind must be one of ${KINDS.join(', ')}`);
+  if (settings.kind === 'redis' && !(/^rediss?:\/\//i.test(settings.url) && URL.canParse(settings.url)))
+    throw new RangeError('url must be a redis:// or rediss:// URL');
   const store = openStore(
     settings.kind === 'memory' ? settings : { ...settings, deadlineMs: deadlineOf(settings) },
   );

@@ -80,6 +80,18 @@ test('a deadline that no timer has, and a kind that is not known, are errors', (
   expect(() => createStore(unknown)).toThrow('kind must be one of memory, redis, sentinel, cluster');
 });
 
+test.each([
+  'http://127.0.0.1:6379',
+  'localhost:6379',
+  '127.0.0.1:6379',
+  'redis://a:b:c',
+  undefined as unknown as string,
+])('the URL %s is an error, and not a store that counts nothing', (url) => {
+  expect(() => createStore({ kind: 'redis', url })).toThrow(
+    new RangeError('url must be a redis:// or rediss:// URL'),
+  );
+});
+
 test('a prefix with a brace is an error, because it would move keys to another slot', () => {
   expect(() => createStore({ kind: 'memory', keyPrefix: '{a}' })).toThrow(RangeError);
 });
