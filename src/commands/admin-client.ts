@@ -12,6 +12,7 @@ import { readTokenFile } from '../config/settings/port-token.ts';
 import type { Settings } from '../config/settings/settings.ts';
 import { roundedDuration } from '../domain/duration.ts';
 import { hostInUrl } from '../domain/network.ts';
+import { noTlsText } from '../domain/shown.ts';
 import { parsed } from '../facts/message-bounds.ts';
 import { CommandError } from '../process/failure.ts';
 import { isAlive } from './admin-answers.ts';
@@ -240,9 +241,8 @@ function reasonOf(error: unknown): string {
     return `did not answer within ${TIMEOUT_MS / 1_000} s`;
   if (message === 'socket hang up')
     return 'does not answer: it closed the connection, as an https port does with http';
-  // The first bytes that it sends are no TLS record.
-  if (message.includes('wrong version number') || message.includes('packet length too long'))
-    return 'does not answer: it does not speak TLS, so its URL may have to begin with http:';
+  const noTls = noTlsText(message);
+  if (noTls !== undefined) return `does not answer: ${noTls}`;
   if (UNKNOWN_AUTHORITY.test(code))
     return `has a certificate that is not accepted (${message}): name its authority with --ca`;
   return `does not answer: ${code || message}`;

@@ -26,6 +26,21 @@ export function errorText(error: unknown): string {
   return first instanceof Error ? first.message : String(first);
 }
 
+/**
+ * What to change where the error of a TLS connection says that the port does not speak TLS; undefined for other errors.
+ *
+ * @param change what may have to be otherwise
+ */
+export function noTlsText(
+  message: string,
+  change = 'its URL may have to begin with http:',
+): string | undefined {
+  // The first bytes that it sends are no TLS record.
+  return message.includes('wrong version number') || message.includes('packet length too long')
+    ? `it does not speak TLS, so ${change}`
+    : undefined;
+}
+
 /** `1 replica`, `2 replicas`. */
 export function counted(count: number, noun: string): string {
   return `${shownCount(count)} ${noun}${count === 1 ? '' : 's'}`;

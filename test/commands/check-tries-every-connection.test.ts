@@ -269,6 +269,23 @@ describe('the upstream', () => {
     expect(linesOf(result)[1]).toContain(': failed: what it answers is not HTTP');
   });
 
+  it('a Redis that does not speak TLS', async () => {
+    const server = createTcpServer((socket) => socket.end('-ERR Protocol error\r\n'));
+    const storeSettings = { kind: 'redis', url: `rediss://${await listening(server)}` };
+    const result = await connect({}, { storeSettings, url: 'http://127.0.0.1:1' });
+    expect(linesOf(result)[0]).toMatch(
+      /\(it does not speak TLS, so store\.url may have to begin with redis:, without store\.tls\)$/,
+    );
+  });
+
+  it('a server that does not speak TLS', async () => {
+    const server = createServer((_request, response) => response.end());
+    const result = await connect({}, { url: `https://${await listening(server)}` });
+    expect(linesOf(result)[1]).toMatch(
+      /: failed: it does not speak TLS, so its URL may have to begin with http:$/,
+    );
+  });
+
   it('something that closes the connection', async () => {
     const server = createTcpServer((socket) => socket.resume().once('data', () => socket.destroy()));
     const result = await connect({}, { url: `http://${await listening(server)}` });

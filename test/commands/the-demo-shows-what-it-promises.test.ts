@@ -200,3 +200,11 @@ it('every busy port is reported with its option before anything starts, and the 
   const demo = await startDemo('--no-traffic', ...options.split(' '));
   demo.process.kill('SIGKILL');
 });
+
+it('an upstream with https is refused, because the platform speaks http', async () => {
+  const { code, stderr } = await runWeir(['demo', '--upstream', 'https://127.0.0.1:9']);
+  expect([code, stderr]).toEqual([
+    1,
+    'The platform of the demo does not speak TLS: name its address with http://.\n',
+  ]);
+});

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -183,6 +183,43 @@ it('a document that cannot be used is named, and the configuration works without
   );
   expect(await initFor({ ...SERVED, paths: { broken: {} } }, '/openapi.json')).toMatch(
     /openapi\.json is not used: .*a path begins with a slash/,
+  );
+});
+
+it.each([
+  ['is broken', 'is not used: .*the { is not closed', '{"openapi":"3.1.0", "paths": {'],
+  ['needs a token', 'answers 401. If the API has one, run weir init with its file or URL.'],
+])('a document that %s is not said to be missing', async (_, reason, text?: string) => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+  const api = await startUpstream((request, response) => {
+    if (request.url !== '/openapi.json') response.writeHead(404).end();
+    else response.writeHead(text === undefined ? 401 : 200).end(text);
+  });
+  onTestFinished(() => api.close());
+  const { stdout, code } = await runWeirHere(['init', '--upstream', api.url], {}, folder);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(new RegExp(`${api.url}/openapi.json ${reason}`));
+  expect(stdout).not.toContain('has no OpenAPI document');
+});
+
+it('a file that cannot be written is named, with the files that were', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+  await symlink(join(folder, 'missing', 'limits.yaml'), join(folder, 'limits.yaml'));
+  const { stderr, code } = await runWeirHere(['init', '--upstream', 'http://127.0.0.1:9'], {}, folder);
+  expect([code, stderr]).toEqual([
+    1,
+    expect.stringMatching(/^Only weir\.yaml was written, because limits\.yaml cannot be: EEXIST/),
+  ]);
+});
+
+it('an upstream that does not speak TLS is reported as such', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'weir-init-'));
+  const api = await startUpstream();
+  onTestFinished(() => api.close());
+  const url = api.url.replace('http:', 'https:');
+  const { stdout } = await runWeirHere(['init', '--upstream', url], {}, folder);
+  expect(stdout).toContain(
+    `${url} does not answer (it does not speak TLS, so its URL may have to begin with`,
   );
 });
 

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Settings } from '../../config/settings/settings.ts';
 import { addressOf } from '../../config/settings/store-settings.ts';
 import { exactDuration } from '../../domain/duration.ts';
+import { noTlsText } from '../../domain/shown.ts';
 import type { LossListener } from '../../store/journal/journaled-counts.ts';
 import { bucketKey } from '../../store/keys.ts';
 import { followStore, openShared, openStore } from '../../store/open-store.ts';
@@ -21,6 +22,9 @@ const CALLS = 3;
 
 /** A trial puts nothing back. */
 const UNINTERESTED: LossListener = { missing() {}, arrived() {}, left() {} };
+
+/** The TLS of a store comes from its URL or from its settings. */
+const NO_TLS = 'store.url may have to begin with redis:, without store.tls';
 
 /** A longer window outlives restarts of Redis. */
 const LONG_WINDOW_SECONDS = 3_600;
@@ -134,6 +138,8 @@ class Seen {
     if (reason === 'deadline') return `no answer within store.deadlineMs (${deadlineMs} ms)`;
     if (reason === 'auth' && this.#problem === undefined)
       return 'auth (its user may not run the commands that count, or not on keys with store.keyPrefix)';
-    return this.#problem === undefined ? reason : `${reason} (${this.#problem})`;
+    return this.#problem === undefined
+      ? reason
+      : `${reason} (${noTlsText(this.#problem, NO_TLS) ?? this.#problem})`;
   }
 }

@@ -2,7 +2,7 @@ import { request as requestHttp } from 'node:http';
 import { type RequestOptions, request as requestHttps } from 'node:https';
 import type { Settings } from '../../config/settings/settings.ts';
 import { tlsOptions } from '../../domain/connections/tls-files.ts';
-import { errorText } from '../../domain/shown.ts';
+import { errorText, noTlsText } from '../../domain/shown.ts';
 
 /** The result of trying one connection. */
 export interface ConnectionResult {
@@ -61,5 +61,6 @@ export function reasonOf(error: unknown): string {
   if (error.name === 'AbortError') return `no answer within ${ANSWER_MS / 1000} s`;
   const { code = '' } = error as NodeJS.ErrnoException;
   if (message === 'socket hang up') return 'the connection was closed before an answer';
-  return code.startsWith('HPE_') ? `what it answers is not HTTP (${message})` : message;
+  if (code.startsWith('HPE_')) return `what it answers is not HTTP (${message})`;
+  return noTlsText(message) ?? message;
 }

@@ -36,6 +36,8 @@ export async function demo({
   const configuration = await readConfiguration(CONFIG, { ...base, ...env });
   if (configuration.settings.listen.port === 'off')
     throw new CommandError('The demo needs its port for clients: set WEIR_PORT to a number.');
+  if (configuration.settings.upstream.url.startsWith('https:'))
+    throw new CommandError('The platform of the demo does not speak TLS: name its address with http://.');
   await checkPorts(configuration.settings);
   const log = await openDemoLog(configuration.settings, showsLog);
   const platform = await startPlatformProcess(configuration.settings, log);

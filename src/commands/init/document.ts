@@ -78,27 +78,40 @@ async function askUpstream(upstream: string): Promise<FoundDocument> {
       return { url, answer, version: 'text' in answer ? versionOf(answer.text, url) : undefined };
     }),
   );
-  for (const { url, answer, version } of answers) {
-    if (version === 3 && 'text' in answer) return downloaded(url, answer.text, true);
+  // A text that is not valid is only taken where there is no other, to report what is wrong with it.
+  for (const wanted of [3, 'broken'] as const) {
+    for (const { url, answer, version } of answers) {
+      if (version === wanted && 'text' in answer) return downloaded(url, answer.text, true);
+    }
   }
   const old = answers.find(({ version }) => version === 2);
   return { kind: 'none', reason: old === undefined ? nothingFound(upstream, answers) : isSwagger(old.url) };
 }
 
 /** The major version of an OpenAPI document; undefined for any other text. */
-function versionOf(text: string, url: string): 2 | 3 | undefined {
+function versionOf(text: string, url: string): 2 | 3 | 'broken' | undefined {
   const yaml = readYaml(text, url);
-  if (!('value' in yaml) || !isMapping(yaml.value)) return undefined;
+  // A page in HTML may mention the word.
+  if (!('value' in yaml))
+    return !text.trimStart().startsWith('<') && /openapi["']?:/.test(text) ? 'broken' : undefined;
+  if (!isMapping(yaml.value)) return undefined;
   if (yaml.value.openapi !== undefined) return 3;
   return yaml.value.swagger === undefined ? undefined : 2;
 }
 
-function nothingFound(upstream: string, answers: readonly { readonly answer: Download }[]): string {
+function nothingFound(
+  upstream: string,
+  answers: readonly { readonly url: string; readonly answer: Download }[],
+): string {
   const silent = answers.flatMap(({ answer }) => ('isSilent' in answer && answer.isSilent ? [answer] : []));
   const [first] = silent;
-  return first !== undefined && silent.length === answers.length
-    ? `${upstream} ${first.problem}, so it was not asked for an OpenAPI document.`
-    : `${upstream} has no OpenAPI document at ${USUAL_PATHS.join(', ')}.`;
+  if (first !== undefined && silent.length === answers.length)
+    return `${upstream} ${first.problem}, so it was not asked for an OpenAPI document.`;
+  for (const { url, answer } of answers) {
+    if ('problem' in answer && !answer.isMissing)
+      return `No OpenAPI document was found: ${url} ${answer.problem}. If the API has one, run weir init with its file or URL.`;
+  }
+  return `${upstream} has no OpenAPI document at ${USUAL_PATHS.join(', ')}.`;
 }
 
 function isSwagger(url: string): string {

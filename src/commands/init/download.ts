@@ -1,7 +1,15 @@
+import { noTlsText } from '../../domain/shown.ts';
+
 /** A text, or the end of a sentence that begins with the URL. */
 export type Download =
   | { readonly text: string }
-  | { readonly problem: string /** Whether nothing answered at all. */; readonly isSilent: boolean };
+  | {
+      readonly problem: string;
+      /** Whether nothing answered at all. */
+      readonly isSilent: boolean;
+      /** Whether the answer was a 404. */
+      readonly isMissing: boolean;
+    };
 
 /** Frameworks generate large documents when they are first asked. */
 const DEADLINE_MS = 10_000;
@@ -18,11 +26,11 @@ export async function download(url: string): Promise<Download> {
     const response = await fetch(url, { signal: AbortSignal.timeout(DEADLINE_MS) });
     if (!response.ok) {
       await response.body?.cancel();
-      return { problem: `answers ${response.status}`, isSilent: false };
+      return { problem: `answers ${response.status}`, isSilent: false, isMissing: response.status === 404 };
     }
     return await readAll(response);
   } catch (error) {
-    return { problem: `does not answer (${reasonOf(error, DEADLINE_MS)})`, isSilent: true };
+    return { problem: `does not answer (${reasonOf(error, DEADLINE_MS)})`, isSilent: true, isMissing: false };
   }
 }
 
@@ -42,7 +50,8 @@ async function readAll(response: Response): Promise<Download> {
   let bytes = 0;
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) return { problem: 'is too large for an OpenAPI document', isSilent: false };
+    if (bytes > MAX_BYTES)
+      return { problem: 'is too large for an OpenAPI document', isSilent: false, isMissing: false };
     chunks.push(chunk);
   }
   return { text: Buffer.concat(chunks).toString('utf8') };
@@ -53,5 +62,5 @@ function reasonOf(error: unknown, deadlineMs: number): string {
   if (!(error instanceof Error)) return String(error);
   if (error.name === 'TimeoutError') return `no answer within ${deadlineMs / 1000} seconds`;
   const { code, message } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  return code ?? message ?? error.message;
+  return noTlsText(message ?? '') ?? code ?? message ?? error.message;
 }

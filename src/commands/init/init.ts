@@ -7,6 +7,7 @@ import { ConfigError } from '../../config/problem.ts';
 import { FileSource } from '../../config/reader/file-source.ts';
 import { parse } from '../../config/reader/parse-file.ts';
 import { type Settings, settingsSchema } from '../../config/settings/settings.ts';
+import { errorText } from '../../domain/shown.ts';
 import type { ListedOperation } from '../../operations/listed-operation.ts';
 import { OperationFiles } from '../../operations/operation-files.ts';
 import { CommandError } from '../../process/failure.ts';
@@ -94,7 +95,16 @@ function write(files: Readonly<Record<string, string>>, force: boolean): void {
       `Nothing was written, because this folder has ${existing.join(' and ')}: --force overwrites.`,
     );
   }
-  for (const [name, text] of Object.entries(files)) writeFileSync(name, text, { flag: force ? 'w' : 'wx' });
+  const written: string[] = [];
+  for (const [name, text] of Object.entries(files)) {
+    try {
+      writeFileSync(name, text, { flag: force ? 'w' : 'wx' });
+    } catch (error) {
+      const done = written.length === 0 ? 'Nothing' : `Only ${written.join(' and ')}`;
+      throw new CommandError(`${done} was written, because ${name} cannot be: ${errorText(error)}.`);
+    }
+    written.push(name);
+  }
 }
 
 function operationLines(document: FoundDocument, operations: readonly ListedOperation[]): readonly string[] {
