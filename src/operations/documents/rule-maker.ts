@@ -2,8 +2,8 @@ import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Check, Shape, ValueRule } from '../validation/parameter-value.ts';
 import type { Reports } from './compiler.ts';
-import { DanglingReferences } from './dangling.ts';
 import { child, type Documents, itemsOf, type Node, problemAt } from './documents.ts';
+import { DanglingReferences } from './schema-faults.ts';
 import type { SchemaError, Schemas } from './schemas.ts';
 
 /** Dependencies for creating rules. */
@@ -29,8 +29,7 @@ export function compiledCheck(maker: RuleMaker, schema: Node, reports: Reports =
   const check: Check | SchemaError = maker.schemas.compile(schema, reports);
   if (typeof check === 'function') return check;
   const written = maker.documents.follow(schema);
-  const at = 'message' in written ? schema : written;
-  const { pattern, reason } = check;
+  const { pattern, reason, at = 'message' in written ? schema : written } = check;
   const dangling = new DanglingReferences(maker.documents);
   dangling.search(schema);
   if (dangling.found.length > 0) {

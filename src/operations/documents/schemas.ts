@@ -5,12 +5,15 @@ import { PatternError } from '../validation/engine/patterns.ts';
 import type { Check } from '../validation/parameter-value.ts';
 import { Compiler, type Reports, sharedCompiler } from './compiler.ts';
 import { child, type Documents, itemsOf, type Node } from './documents.ts';
+import { CircularSchemas } from './schema-faults.ts';
 
 /** The reason why a schema cannot be compiled. */
 export interface SchemaError {
   readonly reason: string;
   /** The pattern that cannot be used, if that is the reason. */
   readonly pattern?: string;
+  /** The schema within it that is the reason, if it is known. */
+  readonly at?: Node;
 }
 
 /** OpenAPI 3.0 differs from JSON Schema in some keywords. */
@@ -35,10 +38,12 @@ export class Schemas {
   readonly #copies = new Map<unknown, unknown>();
   /** Whether a property is `readOnly`, by its schema. */
   readonly #readOnly = new Map<unknown, boolean>();
+  readonly #circular: CircularSchemas;
 
   constructor(documents: Documents, dialect: Dialect) {
     this.#documents = documents;
     this.#dialect = dialect;
+    this.#circular = new CircularSchemas(documents, dialect === OLD);
     this.#keys = new Map(documents.all().map(({ file }, index) => [file, `file:${index}`]));
   }
 
@@ -86,9 +91,13 @@ export class Schemas {
     return isOnly && typeof value.$ref === 'string';
   }
 
-  #compile({ value, document, path }: Node, reports: Reports): Check | SchemaError {
+  #compile(node: Node, reports: Reports): Check | SchemaError {
+    const { value, document, path } = node;
     const text = JSON.stringify(value) ?? '';
-    const [compiler, schema] = REFERS.test(text)
+    const refers = REFERS.test(text);
+    const circular = refers ? this.#circular.find(node) : undefined;
+    if (circular !== undefined) return { reason: CIRCULAR, at: circular };
+    const [compiler, schema] = refers
       ? [this.#ownCompiler(), { $ref: this.#pointer(document.file, path) }]
       : [
           IDENTIFIES.test(text) ? this.#ownCompiler() : sharedCompiler(this.#dialect),
@@ -189,6 +198,9 @@ export class Schemas {
       : this.#pointer(target.file, target.words);
   }
 }
+
+const CIRCULAR =
+  'it refers to itself for the same value, so no check would end; it may refer to itself in its properties or items';
 
 const EMPTY = 'a schema in it has no value; write {} for any value';
 

@@ -78,7 +78,7 @@ describe('a document whose references multiply is read in bounded time', () => {
   const itself = {
     type: 'object',
     properties: Object.fromEntries(times(20, (n) => [`p${n}`, ref('A')])),
-    allOf: times(20, () => ref('A')),
+    items: { allOf: times(20, () => ref('A')) },
   };
   const branches = Object.fromEntries(
     times(12, (n) => [`A${n}`, { allOf: times(12, () => ref(`A${n + 1}`)) }]),
@@ -95,6 +95,10 @@ describe('a document whose references multiply is read in bounded time', () => {
   );
   it.each([
     ['a schema with many references to itself', withSchema(ref('A'), { A: itself })],
+    [
+      'schemas of the same value in many ways',
+      withSchema(ref('A0'), { ...branches, A12: { items: ref('A0') } }),
+    ],
     ['references in twelve levels', withSchema(ref('A0'), { ...branches, A12: { type: 'string' } })],
     [
       'a hundred schemas that all refer to each other',
@@ -105,6 +109,60 @@ describe('a document whose references multiply is read in bounded time', () => {
     ['servers with many variables', documentOf({ servers: [{ url, variables }] })],
   ])('%s', async (_, text) => {
     expect(await problemsOf(text)).toEqual([]);
+  });
+});
+
+describe('a schema that refers to itself for the same value, with which no check would end, is refused', () => {
+  const many = { properties: { p: ref('A') }, allOf: times(20, () => ref('A')) };
+  it.each<[string, Record<string, object>, RegExp]>([
+    ['by its $ref', { A: ref('B'), B: ref('A') }, /\.schema$/],
+    ['in each branch', { A: many }, /schemas\.A$/],
+    [
+      'as the parent of its branch',
+      { A: { oneOf: [ref('B')] }, B: { allOf: [{ required: ['x'] }, ref('A')] } },
+      /\.A$/,
+    ],
+    [
+      'in a condition',
+      {
+        A: { properties: { p: { if: { type: 'null' }, else: ref('B') } } },
+        B: { not: ref('C') },
+        C: { dependentSchemas: { x: ref('B') } },
+      },
+      /properties\.p$/,
+    ],
+    [
+      'of all hundred',
+      Object.fromEntries(
+        times(100, (n) => [
+          n === 0 ? 'A' : `A${n}`,
+          { anyOf: times(100, (m) => ref(m === 0 ? 'A' : `A${m}`)) },
+        ]),
+      ),
+      /\.A$/,
+    ],
+  ])('%s', async (_, schemas, place) => {
+    await folder.write('openapi.yaml', withSchema(ref('A'), schemas));
+    const loading = folder.load();
+    await expect(loading).rejects.toBeInstanceOf(ConfigError);
+    const { problems } = (await loading.catch((error: ConfigError) => error)) as ConfigError;
+    expect(problems).toEqual([
+      expect.objectContaining({
+        path: expect.stringMatching(place),
+        message: expect.stringMatching(/refers to itself for the same value|its \$refs are circular/),
+      }),
+    ]);
+  });
+
+  it('and one that refers to itself in parts of a value is not', async () => {
+    const schemas = {
+      A: {
+        anyOf: [ref('B'), { type: 'object', properties: { not: ref('A') }, additionalProperties: ref('A') }],
+      },
+      B: { allOf: [ref('C'), ref('C')], items: ref('A') },
+      C: { enum: [{ $ref: '#/components/schemas/A' }] },
+    };
+    expect(await problemsOf(withSchema(ref('A'), schemas))).toEqual([]);
   });
 });
 
