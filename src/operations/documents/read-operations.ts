@@ -81,7 +81,7 @@ export async function readOperations(
     }
     if (++paths % BATCH === 0) await new Promise((resume) => setImmediate(resume));
   }
-  warnings.push(...dangling.found, ...unreadExtensions(documents, owners));
+  warnings.push(...dangling.found, ...schemas.warnings, ...unreadExtensions(documents, owners));
   return { operations, problems, warnings };
 }
 

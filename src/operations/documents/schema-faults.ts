@@ -1,6 +1,6 @@
 import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
-import { child, type Documents, itemsOf, type Node } from './documents.ts';
+import { child, type Documents, itemsOf, type Node, problemAt } from './documents.ts';
 
 /** Keywords whose values are data, in which a `$ref` is a property like any other. */
 const DATA = new Set(['example', 'examples', 'default', 'const', 'enum']);
@@ -75,8 +75,12 @@ const PART = {
   named: ['properties', 'patternProperties'],
 };
 
-/** Finds schemas that refer to themselves for the same value (JSON Schema 2020-12, core, section 9.4.1): no check with them would end. */
-export class CircularSchemas {
+/**
+ * Finds schemas that refer to themselves for the same value (JSON Schema 2020-12, core, section 9.4.1): no check with them would end. On the
+ * way, it warns of texts, numbers and lists that stand where a schema belongs.
+ */
+export class SchemaReview {
+  readonly warnings: Problem[] = [];
   readonly #documents: Documents;
   readonly #ignoresSiblings: boolean;
   /** Schemas with no circle among the schemas of the same value. */
@@ -91,10 +95,11 @@ export class CircularSchemas {
   }
 
   /** The first such schema among a schema, what its `$ref`s lead to, and what is within them. */
-  find(schema: Node): Node | undefined {
+  findCircular(schema: Node): Node | undefined {
     const seen = new Set<unknown>();
     const waiting = [schema];
     for (const one of waiting) {
+      if (isNoSchema(one.value)) this.warnings.push(problemAt(one, ...NO_SCHEMA));
       if (!isMapping(one.value) || seen.has(one.value) || this.#clean.has(one.value)) continue;
       seen.add(one.value);
       if (this.#isCircular(one)) return one;
@@ -119,7 +124,9 @@ export class CircularSchemas {
         continue;
       }
       open.add(value);
-      const next = this.#ofSameValue(node).filter((one) => !this.#finite.has(one.value));
+      const next = this.#ofSameValue(node).filter(
+        (one) => isMapping(one.value) && !this.#finite.has(one.value),
+      );
       if (next.some((one) => open.has(one.value))) return true;
       waiting.push(...next);
     }
@@ -130,14 +137,24 @@ export class CircularSchemas {
     const [, ...targets] = this.#documents.chain(node).nodes;
     const isAlone = this.#ignoresSiblings && targets.length > 0;
     const beside = isAlone ? [] : schemasIn(node, SAME_VALUE);
-    return [...targets, ...beside].filter(({ value }) => isMapping(value));
+    return [...targets, ...beside];
   }
 }
+
+/** The compiler refuses a schema without a value. */
+function isNoSchema(value: unknown): boolean {
+  return value !== undefined && value !== null && typeof value !== 'boolean' && !isMapping(value);
+}
+
+const NO_SCHEMA = [
+  'is not read',
+  'any value is valid here, and a schema is a mapping such as { type: string }',
+] as const;
 
 function schemasIn(node: Node, { one, list, named }: typeof PART): readonly Node[] {
   const mappings = named.map((keyword) => child(node, keyword)).filter(({ value }) => isMapping(value));
   return [
-    ...one.map((keyword) => child(node, keyword)),
+    ...one.map((keyword) => child(node, keyword)).filter(({ value }) => !Array.isArray(value)),
     ...list.flatMap((keyword) => itemsOf(child(node, keyword))),
     ...mappings.flatMap((names) => Object.keys(names.value as object).map((name) => child(names, name))),
   ];

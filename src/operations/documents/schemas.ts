@@ -1,11 +1,12 @@
 import type { AnySchema } from 'ajv';
+import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import { type Dialect, STEP } from '../validation/engine/engine.ts';
 import { PatternError } from '../validation/engine/patterns.ts';
 import type { Check } from '../validation/parameter-value.ts';
 import { Compiler, type Reports, sharedCompiler } from './compiler.ts';
 import { child, type Documents, itemsOf, type Node } from './documents.ts';
-import { CircularSchemas } from './schema-faults.ts';
+import { SchemaReview } from './schema-faults.ts';
 
 /** The reason why a schema cannot be compiled. */
 export interface SchemaError {
@@ -38,13 +39,18 @@ export class Schemas {
   readonly #copies = new Map<unknown, unknown>();
   /** Whether a property is `readOnly`, by its schema. */
   readonly #readOnly = new Map<unknown, boolean>();
-  readonly #circular: CircularSchemas;
+  readonly #review: SchemaReview;
 
   constructor(documents: Documents, dialect: Dialect) {
     this.#documents = documents;
     this.#dialect = dialect;
-    this.#circular = new CircularSchemas(documents, dialect === OLD);
+    this.#review = new SchemaReview(documents, dialect === OLD);
     this.#keys = new Map(documents.all().map(({ file }, index) => [file, `file:${index}`]));
+  }
+
+  /** Each names a text, a number or a list that stands where a schema belongs in one that was compiled. */
+  get warnings(): readonly Problem[] {
+    return this.#review.warnings;
   }
 
   /** The schemas that a value has to match where this one is written: itself, and what its `$ref` leads to. */
@@ -94,10 +100,9 @@ export class Schemas {
   #compile(node: Node, reports: Reports): Check | SchemaError {
     const { value, document, path } = node;
     const text = JSON.stringify(value) ?? '';
-    const refers = REFERS.test(text);
-    const circular = refers ? this.#circular.find(node) : undefined;
+    const circular = this.#review.findCircular(node);
     if (circular !== undefined) return { reason: CIRCULAR, at: circular };
-    const [compiler, schema] = refers
+    const [compiler, schema] = REFERS.test(text)
       ? [this.#ownCompiler(), { $ref: this.#pointer(document.file, path) }]
       : [
           IDENTIFIES.test(text) ? this.#ownCompiler() : sharedCompiler(this.#dialect),

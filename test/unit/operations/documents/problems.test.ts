@@ -93,6 +93,26 @@ test('a schema without a value is a problem that says what to write', async () =
   }
 });
 
+test('what stands where a schema belongs and is none is a warning with its line, because any value is valid there', async () => {
+  const schema =
+    '{ type: object, properties: { a: string, b: [integer], c: true, d: { enum: [x], oneOf: [5, {}] } } }';
+  await folder.write(
+    'openapi.yaml',
+    openapi(
+      `/a:\n  get:\n    parameters:\n      - { name: q, in: query, style: deepObject, schema: ${schema} }`,
+    ),
+  );
+  const files = folder.files();
+  await files.load();
+  const hint = 'is not read: any value is valid here, and a schema is a mapping such as { type: string }';
+  const at = 'openapi.yaml:7: paths["/a"].get.parameters.0.schema.properties';
+  expect(files.warnings.map((one) => formatProblem(one).replaceAll(`${folder.path}/`, ''))).toEqual([
+    `${at}.a: ${hint}`,
+    `${at}.b: ${hint}`,
+    `${at}.d.oneOf.0: ${hint}`,
+  ]);
+});
+
 test('an id that several operations have is a warning, and several base paths of one operation are not', async () => {
   const servers = 'servers: [{ url: /v1 }, { url: /v2 }]\n';
   const shared = ['/a: { get: { operationId: find } }', '/b: { get: { operationId: find } }'];
