@@ -56,6 +56,12 @@ const KINDS: Readonly<Record<string, OperationKind>> = KINDS_BY_METHOD;
 /** Contract section 8.1 rule 3: "Most operations cost 1 point." */
 export const DEFAULT_COST = 1;
 
+/** The message and the hint for a path with parameters as a router writes them, such as `/users/:id`. Undefined for other paths. */
+export function bracesAdvice(path: string): readonly [message: string, hint: string] | undefined {
+  const meant = path.replaceAll(/(?<=\/):([\w-]+)(?=\/|$)/g, '{$1}');
+  return meant === path ? undefined : ['has parameters in braces', `did you mean "${meant}"?`];
+}
+
 /** The compiled rules for the requests of one operation. */
 export interface RequestRules {
   readonly query: QueryRules;

@@ -19,7 +19,7 @@ import type { Access } from '../domain/operation.ts';
 import { type Documents, type FileDigest, isUnchanged, openDocuments } from './documents/documents.ts';
 import { BOTH, FREE } from './documents/extension.ts';
 import { mostProblem, NOT_CHARGED, settlementOf, sourceProblem } from './given-settlement.ts';
-import { DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
+import { bracesAdvice, DEFAULT_COST, KINDS_BY_METHOD, type ListedOperation } from './listed-operation.ts';
 
 /** Used if the settings have neither documents nor a list, not even an empty one. */
 const DEFAULT_DOCUMENT = 'openapi.yaml';
@@ -159,9 +159,8 @@ function listedProblems(
   const { cost = DEFAULT_COST, reserve, settle } = listed;
   const problems: Problem[] = [];
   if (listed.personOnly && listed.public) problems.push(problemIn(place(), BOTH));
-  const meant = listed.path.replaceAll(/(?<=\/):([\w-]+)(?=\/|$)/g, '{$1}');
-  if (meant !== listed.path)
-    problems.push(problemIn(place('path'), 'has parameters in braces', `did you mean "${meant}"?`));
+  const inBraces = bracesAdvice(listed.path);
+  if (inBraces !== undefined) problems.push(problemIn(place('path'), ...inBraces));
   if (cost > maxCost && reserve === undefined && settle === undefined) {
     const message = `must be a whole number from 1 to ${maxCost}, is ${cost}`;
     problems.push(problemIn(place('cost'), message, 'operations.maxCost sets the maximum'));

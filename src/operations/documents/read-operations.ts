@@ -2,7 +2,7 @@ import type { Problem } from '../../config/problem.ts';
 import { isMapping } from '../../config/reader/schema-node.ts';
 import type { Settings } from '../../config/settings/settings.ts';
 import { settlementOf } from '../given-settlement.ts';
-import { DEFAULT_COST, kindOf, type ListedOperation } from '../listed-operation.ts';
+import { bracesAdvice, DEFAULT_COST, kindOf, type ListedOperation } from '../listed-operation.ts';
 import { child, type Documents, type Node, placeOf, problemAt } from './documents.ts';
 import { type Extension, misspellings, readAccess, readExtension, reviewSettlement } from './extension.ts';
 import { operationsOf } from './methods.ts';
@@ -121,10 +121,11 @@ function readPaths(root: Node, problems: Problem[]): Node | undefined {
 }
 
 function* pathItems(reading: Scan): Generator<PathItem> {
-  const { documents, problems } = reading;
+  const { documents, problems, warnings } = reading;
   const { root } = documents;
   const paths = readPaths(root, problems);
   if (paths === undefined) return;
+  warnings.push(...routersParameters(paths));
   const above = extensionOf(reading, root, {});
   const basePaths = readBasePaths(root, problems) ?? [''];
   for (const path of Object.keys(paths.value as object)) {
@@ -139,6 +140,13 @@ function* pathItems(reading: Scan): Generator<PathItem> {
       yield { layers, path, basePaths: servers ?? basePaths, extension };
     }
   }
+}
+
+function routersParameters(paths: Node): readonly Problem[] {
+  return Object.keys(paths.value as object).flatMap((path) => {
+    const advice = bracesAdvice(path);
+    return advice === undefined ? [] : [problemAt(child(paths, path), ...advice)];
+  });
 }
 
 function extensionOf(

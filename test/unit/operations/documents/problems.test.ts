@@ -113,6 +113,18 @@ test('what stands where a schema belongs and is none is a warning with its line,
   ]);
 });
 
+test('a path with parameters as a router writes them is a warning, with the right form', async () => {
+  await folder.write(
+    'openapi.yaml',
+    openapi('/users/:id/items/{item}: { get: {} }\n/things:batch: { get: {} }'),
+  );
+  const files = folder.files();
+  await files.load();
+  expect(files.warnings.map((one) => formatProblem(one).replaceAll(`${folder.path}/`, ''))).toEqual([
+    'openapi.yaml:4: paths["/users/:id/items/{item}"]: has parameters in braces: did you mean "/users/{id}/items/{item}"?',
+  ]);
+});
+
 test('an id that several operations have is a warning, and several base paths of one operation are not', async () => {
   const servers = 'servers: [{ url: /v1 }, { url: /v2 }]\n';
   const shared = ['/a: { get: { operationId: find } }', '/b: { get: { operationId: find } }'];
