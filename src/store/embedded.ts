@@ -31,7 +31,7 @@ export interface Counter {
    * Spends the cost in every limit, or in none if one has no room. The decision is `admitted`, `denied`, or `uncounted` if Redis does
    * not answer within the deadline. Its `buckets` follow the order of the limits; their times are in microseconds.
    *
-   * @throws RangeError if a number is out of range or a limit occurs twice
+   * @throws RangeError if a number is out of range, a limit occurs twice, or a name, an owner or the group is not a text
    */
   charge(spending: Spending): Promise<Decision>;
   /** The decision that `charge` would make. Spends nothing. */
@@ -99,6 +99,10 @@ function deadlineOf({ deadlineMs = DEADLINE_MS }: Remote): number {
 }
 
 function chargeOf({ limits, cost = 1, group = limits[0]?.owner ?? '' }: Spending, prefix: string): Charge {
+  // Without a check, all callers that pass undefined would share a bucket of this name.
+  const texts = [group, ...limits.flatMap(({ name, owner }) => [name, owner])];
+  if (!texts.every((text) => typeof text === 'string'))
+    throw new RangeError('a name, an owner or the group is not a text');
   // Nothing else of what a program passes reaches the store, which trusts its charges.
   const buckets = limits.map(({ name, owner, limit, windowSeconds, counts = 'points', cost, shadow }) => ({
     key: bucketKey(prefix, group, encodeURIComponent(name), owner),

@@ -59,6 +59,13 @@ test.each([
   ['one limit twice', { limits: [hourly, hourly] }],
   ['a window of 0', { limits: [{ ...hourly, windowSeconds: 0 }] }],
   ['what no limit counts', { limits: [{ ...hourly, counts: 'tokens' as 'points' }] }],
+  [
+    'an owner without a value',
+    { limits: [{ ...hourly, owner: undefined as unknown as string }], group: 'a' },
+  ],
+  ['a number as an owner', { limits: [{ ...hourly, owner: 7 as unknown as string }] }],
+  ['a name that is null', { limits: [{ ...hourly, name: null as unknown as string }] }],
+  ['a group that is no text', { limits: [hourly], group: {} as string }],
 ])('%s is an error, and not an uncounted request', async (_, spending) => {
   await expect(open({ kind: 'memory' }).charge(spending)).rejects.toThrow(RangeError);
 });
