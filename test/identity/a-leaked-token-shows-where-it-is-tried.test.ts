@@ -87,6 +87,17 @@ it('every replica and the command show who tried it last, wherever that was, in 
   expect(record.join()).not.toContain('lonely');
 });
 
+it('a replica that stops has written the last try', async () => {
+  const [stopping, other] = [await start(), await start()];
+  await revoke({ token: 'lonely' });
+  await expect.poll(async () => (await attempt(stopping, 'lonely')).status, SOON).toBe(401);
+  await expect.poll(() => lastFrom(other), SOON).toEqual([ADDRESS]);
+  // In the time between two writes.
+  await attempt(stopping, 'lonely', OTHER_ADDRESS);
+  await stopping.close();
+  await expect.poll(() => lastFrom(other), { timeout: 5_000 }).toEqual([OTHER_ADDRESS]);
+});
+
 it('the log marks its requests, and the client gets what an unknown token gets', async () => {
   const gateway = await start();
   await revoke({ token: 'lonely' });

@@ -93,9 +93,11 @@ export class RevocationTries {
     return latestOf([...this.#known.values(), ...this.#own.values()]);
   }
 
-  close(): void {
+  /** Writes what is left, for a second at most. */
+  async close(): Promise<void> {
     this.#isClosed = true;
     clearTimeout(this.#timer);
+    if (this.#own.size > 0) await this.#share();
   }
 
   async #read(record: MessageRecord): Promise<void> {

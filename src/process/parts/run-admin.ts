@@ -50,7 +50,7 @@ export function runAdmin(configuration: Configuration, reported: Reported) {
     },
     async close() {
       await server.close();
-      tries.close();
+      await tries.close();
       await why.close();
       await history.close();
       await running.close();
