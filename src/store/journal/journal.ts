@@ -67,7 +67,8 @@ export class Journal {
   #failures = 0;
   #waitingSinceMs: number | undefined;
   #added = 0;
-  #tidiedMs = performance.now();
+  /** As if at some time in the last hour: a fleet may have no replica that lives for an hour, and not all of one begin at once. */
+  #tidiedMs = performance.now() - Math.random() * TIDY_MS;
   /** Called with each batch that was written. */
   onWritten: () => void = () => {};
 

@@ -331,6 +331,34 @@ test('a journal that cannot drop old rows says so, and not that it cannot be wri
   expect(observed.failed).toBe(0);
 });
 
+test.each([
+  [0.9, 1],
+  [0.1, 0],
+])(
+  'old rows are dropped in the share of an hour for which a replica has lived: after 12 minutes and %f',
+  async (random, dropped) => {
+    vi.spyOn(Math, 'random').mockReturnValue(random);
+    let tidied = 0;
+    let written = 0;
+    const database = {
+      write: async () => void written++,
+      tidy: async () => void tidied++,
+      close: async () => undefined,
+    };
+    const startMs = performance.now();
+    vi.spyOn(performance, 'now').mockImplementation(() => startMs);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const journal = new Journal(database, { flushMs: 1, replica: 'r' }, new Observed());
+    vi.mocked(performance.now).mockImplementation(() => startMs + 12 * 60_000);
+    journal.add(bucketOf('acct_1'), 'listPayees', MINUTE * 60e6, 'admitted', 3);
+    await expect.poll(() => written).toBe(1);
+    journal.add(bucketOf('acct_1'), 'listPayees', MINUTE * 60e6, 'admitted', 3);
+    await expect.poll(() => written).toBe(2);
+    expect(tidied).toBe(dropped);
+    await journal.close();
+  },
+);
+
 describe.skipIf(postgresUrl === undefined)('a recovery', () => {
   test('of a replica that is gone without a word does not keep another one waiting', async () => {
     const { url } = await database();
