@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { isRange, RANGES } from '../admin/fleet/ranges.ts';
 import type { RefusedOwner } from '../admin/fleet/refusals.ts';
-import { isScopeName } from '../domain/limits/scopes.ts';
+import { isScopeName, SCOPE_NAMES } from '../domain/limits/scopes.ts';
 import { networkOf } from '../domain/network.ts';
 import { WINDOWS } from '../observe/usage/windows.ts';
 import type { FleetFeed } from './feed.ts';
@@ -29,6 +29,8 @@ export function addFleetRoutes(app: FastifyInstance, feed: FleetFeed): void {
   app.get<{ Querystring: FleetQuery }>('/fleet/events', async ({ query }, reply) => {
     const shown = shownOf(query);
     if (shown === undefined) return refuse(reply);
+    if (query.scope !== undefined && !isScopeName(query.scope))
+      return reply.code(400).send({ error: `scope takes ${SCOPE_NAMES.join(', ')}.` });
     if (!feed.hasRoom) return reply.code(503).send({ error: 'Too many consoles are open at this replica.' });
     const headers = { ...reply.getHeaders(), 'content-type': 'text/event-stream', connection: 'close' };
     reply.hijack();

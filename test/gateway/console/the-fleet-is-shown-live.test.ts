@@ -131,6 +131,11 @@ it('a stream can have the changes of the fleet instead of its state', async () =
   expect(await wrong.json()).toEqual({
     error: 'window takes 10s, 1m, 10m, range 1m, 10m, 1h, and only changes.',
   });
+  const plural = await fetch(`${gateway.adminUrl}/fleet/events?scope=accounts&id=acct_1`);
+  expect(plural.status).toBe(400);
+  expect(await plural.json()).toEqual({
+    error: expect.stringMatching(/^scope takes account, person, .*\.$/),
+  });
 });
 
 it('the number of streams is bounded, and a gateway that stops ends them', async () => {
