@@ -5,7 +5,7 @@ import { isRange, openRange } from './actions/block-range.ts';
 import { askForToken, onAction, showNotice } from './actions/dialog.ts';
 import { AdminApiError, OtherServerError, readEvents } from './api.ts';
 import { openFind } from './find-page.ts';
-import { showLost } from './headline.ts';
+import { partOf, showLost } from './headline.ts';
 import { LISTS_MS, showLists } from './lists.ts';
 import { filterOperations, followOperations } from './operation-tables.ts';
 import { showOverview } from './overview.ts';
@@ -15,7 +15,7 @@ import { showQueues } from './queue-table.ts';
 import { fewOfEach, refusalTable } from './refusal-list.ts';
 import { showReplicas } from './replica-table.ts';
 import { choices, rankedIds, showTalkers, startTalkers, type WindowName } from './talker-tables.ts';
-import { byId, element, setText, switchTheme } from './widgets/dom.ts';
+import { byId, element, remark, setText, switchTheme } from './widgets/dom.ts';
 import { Figures, sinceText } from './widgets/figures.ts';
 
 /** Waits before a stream that failed is opened again. */
@@ -48,7 +48,10 @@ const view: ConsoleView = {
   page: undefined,
   stream: new AbortController(),
 };
-const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request was refused lately.');
+const refusalsPart = remark('');
+const refusals = refusalTable(byId('refusals'), 'Latest refusals', 'No request was refused lately.', [
+  refusalsPart,
+]);
 
 /** What comes with the stream: all of the overview but its lists. */
 const figures = new Figures(
@@ -87,6 +90,7 @@ function draw(): void {
       showReplicas(newest.replicas);
       showQueues(newest);
       refusals.show(fewOfEach(newest.refusals));
+      setText(refusalsPart, partOf(newest) ?? '');
     }
     showIds();
   });

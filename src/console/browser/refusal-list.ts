@@ -9,9 +9,18 @@ interface RefusedRequests extends RefusedRequest {
   readonly times: number;
 }
 
-/** A table of refused requests, with their reasons. */
-export function refusalTable(panel: HTMLElement, title: string, empty: string): Table<RefusedRequests> {
-  return new Table<RefusedRequests>(panel, title, {
+/**
+ * A table of refused requests, with their reasons.
+ *
+ * @param more stands beside the heading
+ */
+export function refusalTable(
+  panel: HTMLElement,
+  title: string,
+  empty: string,
+  more: readonly Node[] = [],
+): Table<RefusedRequests> {
+  const options: ConstructorParameters<typeof Table<RefusedRequests>>[2] = {
     columns: [
       { title: 'Last at', style: 'nowrap', text: ({ atMs }) => clock(atMs) },
       { title: 'Times', style: 'number', text: ({ times }) => shownCount(times) },
@@ -43,7 +52,8 @@ export function refusalTable(panel: HTMLElement, title: string, empty: string): 
     ],
     empty,
     keyOf: ({ requestId, atMs, times }) => `${requestId} ${atMs} ${times}`,
-  });
+  };
+  return new Table<RefusedRequests>(panel, title, options, more);
 }
 
 const FEW = 8;

@@ -21,7 +21,7 @@ it('without Redis, nothing says that the store is up or the fleet healthy', asyn
   await expect.poll(() => tile('store'), SOON).toBe('Storedownredis · disconnected');
   await expect.poll(() => tile('replicas'), SOON).toMatch(/^Replicas1 of 3/);
   await expect.poll(() => tile('requests'), SOON).toContain('at 1 of 3 replicas');
-  for (const ranking of ['accounts', 'organizations'])
+  for (const ranking of ['accounts', 'organizations', 'refusals'])
     await expect
       .poll(() => page.locator(`#${ranking} .panel-head`).textContent(), SOON)
       .toMatch(/at 1 of 3 replicas$/);
