@@ -1,9 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { expect, it } from 'vitest';
+import { LineCounts } from '../../src/replay/input/line-counts.ts';
+import { LogFile } from '../../src/replay/input/log-file.ts';
 import type { ReplayResult } from '../../src/replay/run-replay.ts';
 import { type LoggedRequest, logText, writeFiles } from './log-lines.ts';
 import { runReplayCommand } from './replay-command.ts';
@@ -33,6 +36,28 @@ it('standard input is read if no file is given, plain or gzip', async () => {
   const { code, result } = await ended;
   expect(result).toMatchObject({ requests: 8, refused: { after: 3 }, complete: true });
   expect(code).toBe(2);
+});
+
+it('a pipe may begin with a single byte of a gzip log', async () => {
+  const bytes = gzipSync(logText(BURST));
+  const counts = new LineCounts();
+  const source = {
+    name: '-',
+    bytes: undefined,
+    open: () => Readable.from([bytes.subarray(0, 1), bytes.subarray(1)]),
+  };
+  const lines: string[] = [];
+  const file = new LogFile(
+    source,
+    (line) => {
+      lines.push(line);
+      return { problem: 'only kept' };
+    },
+    counts,
+    () => {},
+  );
+  while (await file.readOn());
+  expect(lines).toEqual(logText(BURST).trimEnd().split('\n'));
 });
 
 it('standard input is refused if it is named twice, because each reader would get a part of it', async () => {

@@ -80,9 +80,9 @@ export class LogFile {
     const counted = countBytes(this.#raw, (bytes) => {
       this.bytesRead += bytes;
     });
-    const first = await counted.next();
+    const first = await firstBytes(counted);
     const chunks = startingWith(first, counted);
-    if (first.done || !first.value.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) return chunks;
+    if (!first.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC)) return chunks;
     const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
     // The reader of gunzip gets its errors.
     pipeline(chunks, gunzip, () => {});
@@ -117,12 +117,19 @@ async function* countBytes(stream: Readable, count: (bytes: number) => void): As
   }
 }
 
-async function* startingWith(
-  first: IteratorResult<Buffer>,
-  rest: AsyncGenerator<Buffer>,
-): AsyncGenerator<Buffer> {
-  if (first.done) return;
-  yield first.value;
+/** The first chunks, until they show whether this is gzip: the first read of a pipe may get one byte. */
+async function firstBytes(chunks: AsyncGenerator<Buffer>): Promise<Buffer> {
+  let first: Buffer = Buffer.alloc(0);
+  while (first.length < GZIP_MAGIC.length) {
+    const { done, value } = await chunks.next();
+    if (done) break;
+    first = Buffer.concat([first, value]);
+  }
+  return first;
+}
+
+async function* startingWith(first: Buffer, rest: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
+  yield first;
   yield* rest;
 }
 
