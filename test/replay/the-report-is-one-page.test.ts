@@ -97,6 +97,26 @@ it.each([
   await page.close();
 });
 
+it('has its lines at the numbers of windows that they name', async () => {
+  // Ten windows of one request, and hundreds without any.
+  const requests = Array.from({ length: 10 }, (_, index) => ({ atMs: index * 60_000 }));
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await page.goto(pathToFileURL(await write('{}', logText(requests))).href);
+  const chart = page.locator('#windows');
+  const labels = await chart.locator('.grid text').allTextContents();
+  const lines = await chart
+    .locator('.grid line')
+    .evaluateAll((all) => all.map((one) => Number(one.getAttribute('y1'))));
+  const tops = await chart
+    .locator('rect')
+    .evaluateAll((all) => all.map((one) => Number(one.getAttribute('y'))));
+  expect(labels).toContain('10');
+  expect(tops.map((top) => Math.abs(top - (lines[labels.indexOf('10')] ?? 0)))).toContainEqual(
+    expect.closeTo(0, -0.3),
+  );
+  await page.close();
+});
+
 it('finds a bucket by its id and shows it when it is chosen', async () => {
   const { page } = await open({ width: 1280, colorScheme: 'light' });
   const rows = page.locator('#buckets tbody tr');

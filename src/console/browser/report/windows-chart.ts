@@ -29,7 +29,7 @@ export function windowsChart(
   const drawing = new Drawing({ 'aria-label': label }, () => {
     const plot = drawing.plot(Math.ceil(height(Math.max(1, ...bars))));
     drawing.svg.replaceChildren(
-      plot.grid((power) => (Number.isInteger(power) ? short(power === 0 ? 0 : 10 ** power) : '')),
+      plot.grid((power) => (Number.isInteger(power) ? short(power === 0 ? 0 : 10 ** (power - 1)) : '')),
       ...barsIn(plot, bars, (bar) => limit !== null && bar * width > limit),
       ...marksIn(plot, bars.length, width),
       ...(isShown ? limitUpwards(plot, limit, (limit + 1) / (bars.length * width)) : []),
@@ -49,9 +49,9 @@ export function windowsChart(
   });
 }
 
-/** Few windows are full and many nearly empty: on a plain scale the full ones could not be seen. */
+/** Few windows are full and many nearly empty: on a plain scale the full ones could not be seen. Each power of ten has a line. */
 function height(value: number): number {
-  return Math.log10(value + 1);
+  return value < 1 ? 0 : 1 + Math.log10(value);
 }
 
 function barsIn(plot: Plot, bars: readonly number[], isOver: (bar: number) => boolean): SVGElement[] {
