@@ -250,6 +250,7 @@ describe('what a program may not do', () => {
     [{ address: 'nowhere', ...READ }, 422, 'address'],
     [{ account: 'acct_1', serviceAccount: 'acct_2', ...READ }, 422, 'serviceAccount'],
     [{ token: 'service', ...READ, limits: [''] }, 422, 'limits[0]'],
+    [{ token: 'service', ...READ, 'a/b~c': 1 }, 422, 'a/b~c'],
     [{ token: 'service', operation: 'x', ...READ }, 422, 'body'],
     [{ token: 'service', method: 'GET' }, 422, 'body'],
     [{ token: 'service', ...READ, cost: 0 }, 422, 'cost'],

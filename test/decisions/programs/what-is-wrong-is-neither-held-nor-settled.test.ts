@@ -65,6 +65,7 @@ describe('what cannot be settled', () => {
     [{ receipt: 'x', cost: -1 }, 422, 'cost'],
     [{ receipt: 'x', cost: 2_000_000_001 }, 422, 'cost'],
     [{ receipt: 'x', cost: 1, account: 'acct_1' }, 422, 'account'],
+    [{ receipt: 'x', cost: 1, 'a/b~c': 1 }, 422, 'a/b~c'],
     [{ receipt: 'x', cost: 1 }, 422, 'receipt'],
     [{ receipt: 'nicht/base64+', cost: 1 }, 422, 'receipt'],
     [{ settlements: [] }, 422, 'settlements'],

@@ -89,12 +89,17 @@ function checkQuestion(value: unknown, prefix: string, errors: FieldErrors): voi
 
 type Add = (field: string, message: string) => void;
 
+/** A JSON Pointer as `errors` names it. Only `limits` has items. */
+export function fieldOf(instancePath: string): string {
+  const pointer = instancePath.slice(1).replace(/\/(\d+)$/, '[$1]');
+  return pointer.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
 function checkShape(value: unknown, add: Add): void {
   const [, found] = question.Errors(value);
   for (const { instancePath, message, keyword } of found) {
     // The schema of a member that is not one of them is false.
-    // Only `limits` has items.
-    const field = instancePath.slice(1).replace(/\/(\d+)$/, '[$1]');
+    const field = fieldOf(instancePath);
     if (keyword === 'boolean') add(field, 'is not known');
     else if (keyword !== 'additionalProperties') add(field, message);
   }

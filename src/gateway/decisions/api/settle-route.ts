@@ -12,6 +12,7 @@ import { bucketAnswer } from './decide-answer.ts';
 import type { ProgramDependencies } from './decide-route.ts';
 import type { HeldDecision } from './held-decisions.ts';
 import { answerPosted, readPosted, takeOver } from './posted.ts';
+import { fieldOf } from './question.ts';
 import { LONGEST_RECEIPT, nameOf } from './receipt.ts';
 
 /** Settlements in one request. */
@@ -123,8 +124,8 @@ function problemsOf(value: unknown) {
   const errors = new FieldErrors();
   const [, found] = item.Errors(value);
   for (const { instancePath, message, keyword } of found) {
-    if (keyword === 'boolean') errors.add(instancePath.slice(1), 'is not known');
-    else if (keyword !== 'additionalProperties') errors.add(instancePath.slice(1) || 'body', message);
+    if (keyword === 'boolean') errors.add(fieldOf(instancePath), 'is not known');
+    else if (keyword !== 'additionalProperties') errors.add(fieldOf(instancePath) || 'body', message);
   }
   return [...errors.list];
 }
