@@ -53,15 +53,11 @@ function parts(node: Node): readonly Node[] {
     .map((key) => child(node, key));
 }
 
-/** Keywords of schemas that apply to the value that their own schema applies to: one, a list, or a mapping by names. */
-const SAME_VALUE = {
-  one: ['not', 'if', 'then', 'else'],
-  list: ['allOf', 'anyOf', 'oneOf'],
-  named: ['dependentSchemas'],
-};
+/** Keywords of schemas that every value is checked with, if it is with their own schema: one, or a list. */
+const ALWAYS = { one: ['not', 'if'], list: ['allOf', 'oneOf'], named: [] };
 
-/** Keywords of schemas that apply to a part of the value. */
-const PART = {
+/** Keywords of schemas that apply to a part of the value, or to some values only, which may be mappings by names. */
+const SOMETIMES = {
   one: [
     'items',
     'additionalItems',
@@ -70,20 +66,22 @@ const PART = {
     'unevaluatedProperties',
     'propertyNames',
     'contains',
+    'then',
+    'else',
   ],
-  list: ['items', 'prefixItems'],
-  named: ['properties', 'patternProperties'],
+  list: ['items', 'prefixItems', 'anyOf'],
+  named: ['properties', 'patternProperties', 'dependentSchemas'],
 };
 
 /**
- * Finds schemas that refer to themselves for the same value (JSON Schema 2020-12, core, section 9.4.1): no check with them would end. On the
- * way, it warns of texts, numbers and lists that stand where a schema belongs.
+ * Finds schemas that refer to themselves for every value (JSON Schema 2020-12, core, section 9.4.1): no check with them would end. Where it
+ * depends on the value, as in `anyOf`, some checks do. On the way, it warns of texts, numbers and lists that stand where a schema belongs.
  */
 export class SchemaReview {
   readonly warnings: Problem[] = [];
   readonly #documents: Documents;
   readonly #ignoresSiblings: boolean;
-  /** Schemas with no circle among the schemas of the same value. */
+  /** Schemas with no circle among the schemas of every value. */
   readonly #finite = new Set<unknown>();
   /** Schemas with no circle within them either. */
   readonly #clean = new Set<unknown>();
@@ -103,13 +101,13 @@ export class SchemaReview {
       if (!isMapping(one.value) || seen.has(one.value) || this.#clean.has(one.value)) continue;
       seen.add(one.value);
       if (this.#isCircular(one)) return one;
-      waiting.push(...this.#ofSameValue(one), ...schemasIn(one, PART));
+      waiting.push(...this.#ofEveryValue(one), ...schemasIn(one, SOMETIMES));
     }
     for (const one of seen) this.#clean.add(one);
     return undefined;
   }
 
-  /** Whether the schemas of the same value lead back to one of them. Goes in depth, without recursion: chains may be long. */
+  /** Whether the schemas of every value lead back to one of them. Goes in depth, without recursion: chains may be long. */
   #isCircular(schema: Node): boolean {
     const open = new Set<unknown>();
     const waiting = [schema];
@@ -124,7 +122,7 @@ export class SchemaReview {
         continue;
       }
       open.add(value);
-      const next = this.#ofSameValue(node).filter(
+      const next = this.#ofEveryValue(node).filter(
         (one) => isMapping(one.value) && !this.#finite.has(one.value),
       );
       if (next.some((one) => open.has(one.value))) return true;
@@ -133,10 +131,10 @@ export class SchemaReview {
     return false;
   }
 
-  #ofSameValue(node: Node): readonly Node[] {
+  #ofEveryValue(node: Node): readonly Node[] {
     const [, ...targets] = this.#documents.chain(node).nodes;
     const isAlone = this.#ignoresSiblings && targets.length > 0;
-    const beside = isAlone ? [] : schemasIn(node, SAME_VALUE);
+    const beside = isAlone ? [] : schemasIn(node, ALWAYS);
     return [...targets, ...beside];
   }
 }
@@ -151,7 +149,7 @@ const NO_SCHEMA = [
   'any value is valid here, and a schema is a mapping such as { type: string }',
 ] as const;
 
-function schemasIn(node: Node, { one, list, named }: typeof PART): readonly Node[] {
+function schemasIn(node: Node, { one, list, named }: typeof SOMETIMES): readonly Node[] {
   const mappings = named.map((keyword) => child(node, keyword)).filter(({ value }) => isMapping(value));
   return [
     ...one.map((keyword) => child(node, keyword)).filter(({ value }) => !Array.isArray(value)),
