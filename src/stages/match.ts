@@ -204,7 +204,7 @@ const MAX_KNOWN = 1_000;
 /** The operations that stand for paths with several meanings, so that each has one identity. */
 class CombinedOperations {
   readonly #known = new Map<string, Operation>();
-  /** Ids do not tell operations apart: an operation has one id at all of its base paths, and documents may use an id twice. */
+  /** An id may belong to several operations: one operation keeps its id under every base path, and a document may use an id twice. */
   readonly #numbers = new Map<Operation, number>();
 
   /**

@@ -28,6 +28,12 @@ async function statusOf(token: string): Promise<number> {
   return ((await gateway?.send('GET', '/v3/things', { token })) ?? Response.error()).status;
 }
 
+/** Expects the status of a new token to become this one before long. */
+async function reachesStatus(status: number, sign: () => Promise<string>): Promise<void> {
+  const expected = async () => expect(await statusOf(await sign())).toBe(status);
+  await vi.waitFor(expected, { timeout: 60_000, interval: 100 });
+}
+
 /** To generate one takes 0.2 s of CPU. */
 const pairs = Promise.all([generateKeyPair('RS256'), generateKeyPair('RS256')]);
 
@@ -78,10 +84,7 @@ it('a rotated key is accepted within the cooldown', async () => {
   await start({ jwksCooldownSeconds: 1 });
   expect(await statusOf(await issuer.sign())).toBe(200);
   await issuer.rotate();
-  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(200), {
-    timeout: 60_000,
-    interval: 100,
-  });
+  await reachesStatus(200, () => issuer.sign());
 });
 
 it.each([
@@ -100,10 +103,7 @@ it.each([
     await start({ jwksCooldownSeconds: 1 });
     expect(await statusOf(await signWith(earlier.privateKey, named))).toBe(200);
     await show(later.publicKey);
-    await vi.waitFor(async () => expect(await statusOf(await signWith(later.privateKey, named))).toBe(200), {
-      timeout: 60_000,
-      interval: 100,
-    });
+    await reachesStatus(200, () => signWith(later.privateKey, named));
     expect(await statusOf(await signWith(earlier.privateKey, named))).toBe(401);
   },
 );
@@ -127,17 +127,11 @@ it('while the issuer is down its last good keys stay in force, and a new key is 
   const good = await issuer.sign();
   const before = fetches();
   await issuer.rotate();
-  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(503), {
-    timeout: 60_000,
-    interval: 100,
-  });
+  await reachesStatus(503, () => issuer.sign());
   expect(await statusOf(good)).toBe(200);
   expect(fetches() - before).toBeLessThanOrEqual(4);
   issuer.failWith = undefined;
-  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(200), {
-    timeout: 60_000,
-    interval: 100,
-  });
+  await reachesStatus(200, () => issuer.sign());
 });
 
 it('a broken key in the set does not exclude the good ones', async () => {
@@ -164,10 +158,7 @@ it.each([1, 2])('%i broken keys without an id do not hide that a key is new', as
   await start({ jwksCooldownSeconds: 1 });
   expect(await statusOf(await issuer.sign())).toBe(200);
   await issuer.rotate();
-  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(200), {
-    timeout: 60_000,
-    interval: 100,
-  });
+  await reachesStatus(200, () => issuer.sign());
 });
 
 it('a key set behind a byte order mark is read', async () => {
@@ -183,10 +174,7 @@ it('a set without any key does not replace the last good one', async () => {
   issuer.odd.set('jwks', (response) => response.end('{"keys":[null]}'));
   const good = await issuer.sign();
   await issuer.rotate();
-  await vi.waitFor(async () => expect(await statusOf(await issuer.sign())).toBe(503), {
-    timeout: 60_000,
-    interval: 100,
-  });
+  await reachesStatus(503, () => issuer.sign());
   expect(await statusOf(good)).toBe(200);
 });
 

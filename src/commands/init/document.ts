@@ -103,12 +103,14 @@ function nothingFound(
   upstream: string,
   answers: readonly { readonly url: string; readonly answer: Download }[],
 ): string {
-  const silent = answers.flatMap(({ answer }) => ('isSilent' in answer && answer.isSilent ? [answer] : []));
+  const silent = answers.flatMap(({ answer }) =>
+    'problem' in answer && answer.status === undefined ? [answer] : [],
+  );
   const [first] = silent;
   if (first !== undefined && silent.length === answers.length)
     return `${upstream} ${first.problem}, so it was not asked for an OpenAPI document.`;
   for (const { url, answer } of answers) {
-    if ('problem' in answer && !answer.isMissing)
+    if ('problem' in answer && answer.status !== 404)
       return `No OpenAPI document was found: ${url} ${answer.problem}. If the API has one, run weir init with its file or URL.`;
   }
   return `${upstream} has no OpenAPI document at ${USUAL_PATHS.join(', ')}.`;

@@ -3,13 +3,7 @@ import { noTlsText } from '../../domain/shown.ts';
 /** A text, or the end of a sentence that begins with the URL. */
 export type Download =
   | { readonly text: string }
-  | {
-      readonly problem: string;
-      /** Whether nothing answered at all. */
-      readonly isSilent: boolean;
-      /** Whether the answer was a 404. */
-      readonly isMissing: boolean;
-    };
+  | { readonly problem: string /** Undefined if nothing answered at all. */; readonly status?: number };
 
 /** Frameworks generate large documents when they are first asked. */
 const DEADLINE_MS = 10_000;
@@ -26,11 +20,11 @@ export async function download(url: string): Promise<Download> {
     const response = await fetch(url, { signal: AbortSignal.timeout(DEADLINE_MS) });
     if (!response.ok) {
       await response.body?.cancel();
-      return { problem: `answers ${response.status}`, isSilent: false, isMissing: response.status === 404 };
+      return { problem: `answers ${response.status}`, status: response.status };
     }
     return await readAll(response);
   } catch (error) {
-    return { problem: `does not answer (${reasonOf(error, DEADLINE_MS)})`, isSilent: true, isMissing: false };
+    return { problem: `does not answer (${reasonOf(error, DEADLINE_MS)})` };
   }
 }
 
@@ -51,7 +45,7 @@ async function readAll(response: Response): Promise<Download> {
   for await (const chunk of response.body ?? []) {
     bytes += chunk.length;
     if (bytes > MAX_BYTES)
-      return { problem: 'is too large for an OpenAPI document', isSilent: false, isMissing: false };
+      return { problem: 'is too large for an OpenAPI document', status: response.status };
     chunks.push(chunk);
   }
   return { text: Buffer.concat(chunks).toString('utf8') };

@@ -79,7 +79,7 @@ function checkQuestion(value: unknown, prefix: string, errors: FieldErrors): voi
   const add: Add = (field, message) =>
     errors.add([prefix, field].filter((part) => part !== '').join('.') || 'body', message);
   if (!question.Check(value)) {
-    checkShape(value, add);
+    addShapeErrors(question.Errors(value)[1], add);
     return;
   }
   checkSender(value as Question, add);
@@ -89,17 +89,15 @@ function checkQuestion(value: unknown, prefix: string, errors: FieldErrors): voi
 
 type Add = (field: string, message: string) => void;
 
-/** A JSON Pointer as `errors` names it. Only `limits` has items. */
-export function fieldOf(instancePath: string): string {
-  const pointer = instancePath.slice(1).replace(/\/(\d+)$/, '[$1]');
-  return pointer.replaceAll('~1', '/').replaceAll('~0', '~');
-}
-
-function checkShape(value: unknown, add: Add): void {
-  const [, found] = question.Errors(value);
+/** What a schema finds wrong with a value. Members are named as they are written; only `limits` has items. */
+export function addShapeErrors(
+  found: readonly { readonly instancePath: string; readonly message: string; readonly keyword: string }[],
+  add: Add,
+): void {
   for (const { instancePath, message, keyword } of found) {
+    const pointer = instancePath.slice(1).replace(/\/(\d+)$/, '[$1]');
+    const field = pointer.replaceAll('~1', '/').replaceAll('~0', '~');
     // The schema of a member that is not one of them is false.
-    const field = fieldOf(instancePath);
     if (keyword === 'boolean') add(field, 'is not known');
     else if (keyword !== 'additionalProperties') add(field, message);
   }

@@ -12,7 +12,7 @@ import { bucketAnswer } from './decide-answer.ts';
 import type { ProgramDependencies } from './decide-route.ts';
 import type { HeldDecision } from './held-decisions.ts';
 import { answerPosted, readPosted, takeOver } from './posted.ts';
-import { fieldOf } from './question.ts';
+import { addShapeErrors } from './question.ts';
 import { LONGEST_RECEIPT, nameOf } from './receipt.ts';
 
 /** Settlements in one request. */
@@ -122,11 +122,7 @@ async function applied(decision: HeldDecision, cost: number, { store, held }: Pr
 
 function problemsOf(value: unknown) {
   const errors = new FieldErrors();
-  const [, found] = item.Errors(value);
-  for (const { instancePath, message, keyword } of found) {
-    if (keyword === 'boolean') errors.add(fieldOf(instancePath), 'is not known');
-    else if (keyword !== 'additionalProperties') errors.add(fieldOf(instancePath) || 'body', message);
-  }
+  addShapeErrors(item.Errors(value)[1], (field, message) => errors.add(field || 'body', message));
   return [...errors.list];
 }
 
