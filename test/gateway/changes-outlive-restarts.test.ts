@@ -156,22 +156,30 @@ it('a replica that stops writes all of its changes, the last of which says that 
   expect(await written(store)).toBe(MANY);
 });
 
-it('an outage of Redis is listed when it is over, with the requests that were not counted', async () => {
-  const server = await startRedisServer();
-  onTestFinished(() => server.stop());
-  const gateway = await start({ store: uniqueRedisStore(server.url) });
-  await expect.poll(() => kindsAt(gateway), SOON).toContain('replica.joined');
-  await server.kill();
-  const fleet = async () => (await fetch(`${gateway.adminUrl}/fleet`)).text();
-  await gateway.send('GET', '/v3/things');
-  expect((await fetch(`${gateway.adminUrl}/changes`)).status).toBe(503);
-  await expect.poll(fleet, SOON).toMatch(/"problem":"/);
-  await server.start();
-  await expect
-    .poll(async () => (await listed(gateway)).map(({ kind, text }) => `${kind}: ${text}`), SOON)
-    .toContain('store.back: 1 request served uncounted');
-  expect(await kindsAt(gateway)).toContain('store.lost');
-});
+it.each([
+  ['serve', '1 request served uncounted'],
+  ['reject', '0 requests served uncounted, and 1 answered with 503'],
+])(
+  'an outage of Redis is listed when it is over, with the requests that were not counted: %s',
+  async (onStoreFailure, text) => {
+    const server = await startRedisServer();
+    onTestFinished(() => server.stop());
+    const gateway = await start({ store: { ...uniqueRedisStore(server.url), onStoreFailure } });
+    await expect.poll(() => kindsAt(gateway), SOON).toContain('replica.joined');
+    await server.kill();
+    const fleet = async () => (await fetch(`${gateway.adminUrl}/fleet`)).text();
+    // A 503 because the upstream is away is no matter of the store.
+    await gateway.upstream.close();
+    expect(await gateway.send('GET', '/v3/things')).toMatchObject({ status: 503 });
+    expect((await fetch(`${gateway.adminUrl}/changes`)).status).toBe(503);
+    await expect.poll(fleet, SOON).toMatch(/"problem":"/);
+    await server.start();
+    await expect
+      .poll(async () => (await listed(gateway)).map(({ kind, text }) => `${kind}: ${text}`), SOON)
+      .toContain(`store.back: ${text}`);
+    expect(await kindsAt(gateway)).toContain('store.lost');
+  },
+);
 
 it('a memory store keeps its changes in the process, and a wrong time is refused', async () => {
   const gateway = await start();

@@ -2,7 +2,7 @@
 
 import { CONTRACT_ROWS, CONTRACT_SCOPES, KINDS } from '../../domain/limits/rows.ts';
 import type { Access, OperationKind } from '../../domain/operation.ts';
-import { PROBLEM_CODES, QUEUE_TIMEOUT, TUNNELS_BUSY } from '../../domain/problems.ts';
+import { PROBLEM_CODES, QUEUE_TIMEOUT, TUNNELS_BUSY, UNCOUNTED } from '../../domain/problems.ts';
 import { BLOCKED } from '../../facts/blocks.ts';
 import { TUNNEL_IDLE } from '../../http/message/errors.ts';
 import { payingAccess, type RequestContext, spentBy } from '../../stages/request-context.ts';
@@ -26,6 +26,8 @@ export interface RequestTotals {
 
 export interface RequestMetrics extends GatewayObserver {
   requestTotals(): RequestTotals;
+  /** Requests that this process has answered with 503 because they could not be counted: `store.onStoreFailure` is `reject`. */
+  requestsRejected(): number;
   /** The upstreams that requests wait for now. */
   upstreamsInDemand(): readonly UpstreamQueue[];
 }
@@ -36,6 +38,7 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
   const { weir_requests_read_total: readers, weir_decisions_total: decisions } = table;
   const { weir_responses_total: responses, weir_tunnels: tunnels } = table;
   let queues: readonly UpstreamQueue[] = [];
+  let rejected = 0;
   return {
     receipt: (event) => table.weir_receipts_total.add(1, event),
     heldEnded: (_, { kind }, points) => table.weir_points_charged_total.add(points, kind),
@@ -60,10 +63,11 @@ export function requestMetrics(table: MetricTable): RequestMetrics {
       const source = refusal === undefined && upstreamStatus !== undefined ? 'upstream' : 'gateway';
       if (statusClass !== undefined) responses.add(1, source, statusClass);
       countCharge(table, context, kind);
-      countTunnelEnd(table, context);
+      countUpstreamEnd(table, context);
       observeTimes(table, context, totalMs);
-      if (refusal === QUEUE_TIMEOUT) table.weir_upstream_queue_timeouts_total.add(1);
+      if (refusal === UNCOUNTED) rejected += 1;
     },
+    requestsRejected: () => rejected,
     upstreamsInDemand: () => queues.filter(({ waiting }) => waiting > 0),
     requestTotals: () => ({
       requests: requests.sum(),
@@ -93,9 +97,10 @@ function countDegraded(table: MetricTable, charged: NonNullable<RequestContext['
   else if (charged.outcome === 'denied') table.weir_degraded_denied_total.add(1, charged.degraded ?? 'error');
 }
 
-/** Counts a request for a tunnel that was refused, or whose tunnel was closed. */
-function countTunnelEnd(table: MetricTable, { refusal, upstreamError }: RequestContext): void {
-  if (refusal === TUNNELS_BUSY) table.weir_tunnels_refused_total.add(1);
+/** Counts a request that got no turn at the upstream, or whose tunnel was refused or closed. */
+function countUpstreamEnd(table: MetricTable, { refusal, upstreamError }: RequestContext): void {
+  if (refusal === QUEUE_TIMEOUT) table.weir_upstream_queue_timeouts_total.add(1);
+  else if (refusal === TUNNELS_BUSY) table.weir_tunnels_refused_total.add(1);
   else if (upstreamError === TUNNEL_IDLE) table.weir_tunnels_idle_total.add(1);
 }
 

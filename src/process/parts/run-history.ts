@@ -154,8 +154,8 @@ async function addEnding(history: ChangeHistory, ends: ReadonlyMap<string, numbe
 /** Receives whether the store answers, and adds when it was lost and was back. */
 function outages(metrics: Metrics, nowMs: () => number, add: Add) {
   const totals = () => {
-    const { degraded, failed } = metrics.requestTotals();
-    return { atMs: nowMs(), degraded, failed };
+    const { degraded } = metrics.requestTotals();
+    return { atMs: nowMs(), degraded, rejected: metrics.requestsRejected() };
   };
   let answered = totals();
   let isLost = false;
@@ -163,7 +163,7 @@ function outages(metrics: Metrics, nowMs: () => number, add: Add) {
     if (isAnswering) {
       const now = totals();
       if (isLost)
-        add('store.back', servedText(now.degraded - answered.degraded, now.failed - answered.failed), {
+        add('store.back', servedText(now.degraded - answered.degraded, now.rejected - answered.rejected), {
           subject: 'store',
         });
       // What was uncounted since the first miss is of the outage that may begin with it.
@@ -173,7 +173,7 @@ function outages(metrics: Metrics, nowMs: () => number, add: Add) {
   };
 }
 
-function servedText(degraded: number, failed: number): string {
+function servedText(degraded: number, rejected: number): string {
   const uncounted = counted(degraded, 'request');
-  return `${uncounted} served uncounted${failed === 0 ? '' : `, and ${failed} answered with 503`}`;
+  return `${uncounted} served uncounted${rejected === 0 ? '' : `, and ${rejected} answered with 503`}`;
 }

@@ -56,7 +56,8 @@ function historyOn(
     metrics: {
       limitsVersion,
       operationsVersion: () => 'bbbbbbbbbbbb',
-      requestTotals: () => ({ degraded: 0, failed: 0 }),
+      requestTotals: () => ({ degraded: 0 }),
+      requestsRejected: () => 0,
     },
     tls: { ends: new Map() },
   } as unknown as Reported);
