@@ -1,3 +1,4 @@
+import { hostname } from 'node:os';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import type { FindResult } from '../../src/admin/find/finder.ts';
@@ -214,7 +215,14 @@ it('while Redis is away the answer is a 503, and refusals that wait are written 
   await server.start();
   await expect
     .poll(() => refusalsOf(gateway, 'refused-3'), SOON)
-    .toMatchObject([{ degraded: expect.any(String), used: null }]);
+    .toMatchObject([
+      {
+        degraded: expect.any(String),
+        used: null,
+        // Its part is less than the limit where there are other replicas, and it does not know what they have admitted.
+        text: expect.stringContaining(`Account acct_1 had 0 left of ${hostname()}'s part of 20 points in `),
+      },
+    ]);
 });
 
 it('what another program wrote in the place of refusals is ignored', async () => {

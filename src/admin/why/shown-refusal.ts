@@ -159,15 +159,17 @@ function textOf(refusal: RecordedRefusal, isLeast: boolean): string {
   if (detail !== undefined) return operation === '' ? detail : `${operation}: ${detail}`;
   const noun = isScopeName(scope) ? SCOPES[scope].noun : scope;
   const wait = roundedDuration(Math.ceil(refusal.retryAfterMs / 1_000), Math.ceil);
-  const used = `${isLeast ? 'at least ' : ''}${shownCount(limit - remaining)}`;
-  const whole = shownCount(limit);
-  if (counts === 'concurrent')
-    return `${operation}: ${noun} ${owner} had ${used} of ${whole} requests in progress (${bucket}).`;
+  const isConcurrent = counts === 'concurrent';
+  const used = `${isConcurrent ? '' : 'used '}${isLeast ? 'at least ' : ''}${shownCount(limit - remaining)} of`;
+  // How large a replica's part of the limit was is not known.
+  const had = degraded === undefined ? used : `${shownCount(remaining)} left of ${refusal.replica}'s part of`;
+  const part = degraded === undefined ? '' : `, counted by ${refusal.replica} alone (${degraded})`;
+  const start = `${operation}: ${noun} ${owner} had ${had} ${shownCount(limit)}`;
+  if (isConcurrent) return `${start} requests in progress (${bucket}${part}).`;
   const cost =
     counts === 'points'
       ? `; it costs ${shownCount(refusal.cost)}, and fits after ${wait}`
       : `; it fits after ${wait}`;
-  const part = degraded === undefined ? '' : `, counted by ${refusal.replica} alone (${degraded})`;
   const time = period === undefined ? `in ${exactDuration(windowSeconds)}` : `per ${period.unit}`;
-  return `${operation}: ${noun} ${owner} had used ${used} of ${whole} ${counts} ${time} (${bucket}${part})${cost}.`;
+  return `${start} ${counts} ${time} (${bucket}${part})${cost}.`;
 }
