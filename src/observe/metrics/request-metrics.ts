@@ -112,7 +112,8 @@ function observeTimes(table: MetricTable, context: RequestContext, totalMs: numb
   if (upstreamMs !== undefined) table.weir_upstream_duration_seconds.observe(upstreamMs / 1000);
 }
 
-const BLOCKED_KINDS = KINDS.map((kind) => ({ kind, name: BLOCKED }));
+/** A blocked address is refused OPTIONS and paths that do not exist, too. */
+const BLOCKED_KINDS = ['none', ...KINDS].map((kind) => ({ kind, name: BLOCKED }));
 
 const ACCESSES = ['caller', 'person', 'public'] as const satisfies readonly Access[];
 

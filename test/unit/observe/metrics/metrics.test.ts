@@ -63,6 +63,7 @@ test('each counter with labels has its known series from the start', async () =>
   for (const line of [
     'weir_requests_total{kind="write",bucket="organization-write",outcome="denied"} 0',
     'weir_requests_total{kind="read",bucket="none",outcome="Unauthenticated"} 0',
+    'weir_requests_total{kind="none",bucket="blocked",outcome="denied"} 0',
     'weir_responses_total{source="upstream",class="5xx"} 0',
     'weir_degraded_total{reason="deadline"} 0',
     'weir_requests_read_total{reader="node"} 0',
