@@ -84,7 +84,7 @@ it('blocks, live limits and revocations are listed with the replica at which the
             text: expect.stringMatching(/^account-read 20 -> 5 until /),
             replica: 'weir-8',
           }),
-          expect.objectContaining({ kind: 'revocation.made', replica: 'weir-7' }),
+          expect.objectContaining({ kind: 'revocation.made', subject: 'person_1', replica: 'weir-7' }),
         ]),
       );
     const { stdout } = await runHere(() => changes({ url: gateway.adminUrl, since: '1h' }));

@@ -52,6 +52,8 @@ interface Members {
   /** What the change is about, where it has no difference. */
   readonly about?: string;
   readonly id?: string;
+  /** The principal or the token of a revocation. */
+  readonly target?: string;
   readonly replica?: string | undefined;
 }
 
@@ -124,10 +126,10 @@ export class Changes {
   }
 }
 
-function subjectOf({ difference = [], windowSeconds, id }: Members): string | null {
+function subjectOf({ difference = [], windowSeconds, id, target }: Members): string | null {
   const [only, ...others] = difference;
   const isOne = only !== undefined && others.length === 0 && windowSeconds === undefined;
-  const subject = id ?? (isOne ? subjectIn(only) : undefined);
+  const subject = id ?? target ?? (isOne ? subjectIn(only) : undefined);
   return subject === undefined ? null : plainLine(subject, MAX_SUBJECT_CHARACTERS);
 }
 
