@@ -76,6 +76,18 @@ it.skipIf(!hasGo)(GO, options, async () => {
   expect(await answer(weir.url, 'POST', '/items', '{"name":"one"}')).toEqual([201, 5, { name: 'one' }]);
 });
 
+/** Runs the first command of the NestJS recipe. */
+function makePackage(folder: string): void {
+  const [command = ''] = commandsOf('nestjs');
+  expect(spawnSync('sh', ['-c', command], { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0 });
+}
+
+it('NestJS: the commands make a package of modules in a folder that has none', options, async () => {
+  const folder = await writeFolder({});
+  makePackage(folder);
+  expect(JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))).toMatchObject({ type: 'module' });
+});
+
 const NESTJS_FOLDER = process.env.WEIR_TEST_NESTJS ?? '';
 const hasNestJs = existsSync(join(NESTJS_FOLDER, '@nestjs/swagger'));
 const NESTJS = hasNestJs
@@ -86,14 +98,14 @@ const NESTJS = hasNestJs
 
 it.skipIf(!hasNestJs)(NESTJS, options, async () => {
   const page = 'nestjs';
-  const folder = await writeFolder({ ...recipe(page), 'package.json': '{"type":"module"}' });
+  const folder = await writeFolder(recipe(page));
+  makePackage(folder);
   symlinkSync(NESTJS_FOLDER, join(folder, 'node_modules'));
   const [, , ...compile] =
     commandsOf('nestjs')
       .find((line) => line.startsWith('npx tsc'))
       ?.split(' ') ?? [];
-  // The types of Node are no package of the recipe.
-  const tsc = [resolve('node_modules/typescript/bin/tsc'), ...compile, '--ignoreConfig', '--noCheck'];
+  const tsc = [resolve('node_modules/typescript/bin/tsc'), ...compile, '--ignoreConfig'];
   expect(spawnSync(process.execPath, tsc, { cwd: folder, encoding: 'utf8' })).toMatchObject({ status: 0 });
   const service = await serve(folder, process.execPath, () => ['main.js']);
 
