@@ -113,6 +113,8 @@ class Pace {
   #nextMs = 0;
   #spacedUntilMs = Number.NEGATIVE_INFINITY;
   #learnedMs = 0;
+  /** When a 429 last made the spacing longer. */
+  #slowedMs = Number.NEGATIVE_INFINITY;
   /** Requests of the last window, each with the time of its answer, or of its turn while it has none. The limit cannot have counted it later. */
   #recent = [];
 
@@ -124,7 +126,9 @@ class Pace {
   reserve(nowMs, isRetry) {
     const { free, points, windowMs } = this.#limit;
     const countedMs = COUNTED_WINDOWS * windowMs;
-    while (this.#recent[0]?.atMs <= nowMs - countedMs || this.#recent.length > MOST_RECENT) this.#recent.shift();
+    // Until a response has named the window, all requests may be in it.
+    const isOver = (turn) => windowMs > 0 && turn?.atMs <= nowMs - countedMs;
+    while (isOver(this.#recent[0]) || this.#recent.length > MOST_RECENT) this.#recent.shift();
     const before = this.#recent.at(-points);
     const roomMs = before === undefined ? 0 : before.atMs + countedMs;
     const isAlone = this.#recent.length > points / 2 && this.#recent.length > ALONE * (1 - free) * points;
@@ -149,6 +153,7 @@ class Pace {
   }
 
   learn(turn, { status, headers }, nowMs) {
+    const sentMs = turn.atMs;
     turn.atMs = nowMs;
     const limit = scarcest(headers.get('ratelimit'), headers.get('ratelimit-policy'));
     if (status === 429) this.#forget(turn);
@@ -160,8 +165,13 @@ class Pace {
     // As fast as it was served lately.
     const servedMs = windowMs / Math.max(1, this.#recent.length);
     if (status === 429 || free <= PLENTY) this.#spacedUntilMs = nowMs + SPACED_WINDOWS * windowMs;
-    if (status === 429) this.#intervalMs = Math.max(this.#intervalMs * SLOWER, servedMs);
-    else if (nowMs <= this.#spacedUntilMs) {
+    if (status === 429) {
+      // Of requests that were sent together, one counts: all of them found the same limit used up.
+      if (sentMs >= this.#slowedMs) {
+        this.#intervalMs = Math.max(this.#intervalMs * SLOWER, servedMs);
+        this.#slowedMs = nowMs;
+      }
+    } else if (nowMs <= this.#spacedUntilMs) {
       this.#intervalMs = (this.#intervalMs || servedMs / 2) * Math.exp(-GAIN * windows * (free - SPARE));
       // A client that asks for less than it may must not be held to that later, when it has more to ask for.
       if (turn.isUnspaced) this.#intervalMs *= UNUSED;
