@@ -213,5 +213,6 @@ function retryAfterMs(field) {
 function isOnce(input, init) {
   const body = init?.body;
   const isStream = body && typeof body === 'object' && ('getReader' in body || Symbol.asyncIterator in body);
-  return isStream || (input instanceof Request && input.body !== null);
+  // Firefox has no `body` of a Request. A GET and a HEAD have none.
+  return isStream || (input instanceof Request && input.body !== null && !/^(GET|HEAD)$/.test(input.method));
 }

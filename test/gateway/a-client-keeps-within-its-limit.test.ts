@@ -109,6 +109,15 @@ describe('after a 429, a body', () => {
   });
 });
 
+it('after a 429, a GET is sent again where a Request does not show its body, as in Firefox', async () => {
+  const requestOf = (init: RequestInit) =>
+    Object.defineProperty(new Request(URL, init), 'body', { value: undefined });
+  const { send, sentMs } = start((index) => ({ status: index === 1 ? 200 : 429 }));
+  expect((await send(requestOf({}))).status).toBe(200);
+  expect((await send(requestOf({ method: 'POST', body: 'text' }))).status).toBe(429);
+  expect(sentMs).toHaveLength(3);
+});
+
 describe('a call that is aborted', () => {
   const ABORTED = new Error('aborted by the test');
 
