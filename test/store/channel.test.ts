@@ -133,6 +133,17 @@ describe.each(TOPOLOGIES)('the channel of $kind', ({ start }) => {
   });
 });
 
+it('finds the record of a Cluster through any one of its nodes, however late it connects to the others', async () => {
+  const { urls, clients, stop } = await startRedisCluster();
+  onTestFinished(stop);
+  for (const url of urls) {
+    const others = clients.filter((_, index) => urls[index] !== url);
+    await Promise.all(others.map((client) => client.client('PAUSE', 300)));
+    const settings = { kind: 'cluster', nodes: [url], deadlineMs: DEADLINE_MS } as const;
+    expect(await openRecord(settings, uniquePrefix(), (record) => record.read())).toEqual([]);
+  }
+});
+
 it('a Redis that refuses the subscription is reported with its answer, and once it accepts, everything arrives', async () => {
   const redis = await startRedisServer({ args: ['--requirepass', 'right'] });
   const problems: (string | undefined)[] = [];

@@ -96,6 +96,7 @@ export class RedisCounts implements JournaledCounts {
     const link = this.#link.use();
     try {
       await untilReady(link.client);
+      await link.tried();
       return await use(link);
     } finally {
       link.close();

@@ -154,6 +154,17 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
     expect(await fleet.exhaust(stores[0] as never)).toEqual({ over: 0, forgotten: 0 });
   });
 
+  test('a Cluster with one node in the settings counts for the owners of all its masters', async () => {
+    const cluster = await startRedisCluster();
+    onTestFinished(() => cluster.stop());
+    // The slots are marked in order. Those of the first two masters come before these are connected to.
+    const { fleet, stores } = await startFleet({ kind: 'cluster', nodes: cluster.urls.slice(2), deadlineMs });
+    await Promise.all(cluster.clients.map((client) => client.flushall()));
+    const [store] = stores;
+    for (let owner = 0; owner < OWNERS; owner++)
+      await expect.poll(() => fleet.charge(store as never, owner), { timeout: 20_000 }).toBe('admitted');
+  });
+
   test('PostgreSQL is away for a moment when Redis is emptied: durable limits wait for it', async () => {
     const { server, fleet, url, stores, counting } = await startFleetOnRedis();
     const database = await takeDatabase(postgresUrl ?? '', url);

@@ -77,6 +77,9 @@ export function openClusterConnection(
       // Without a known node the call goes to any node, which redirects it.
       return node === undefined || node.status === 'ready' ? undefined : 'disconnected';
     },
+    async tried() {
+      await Promise.all(cluster.nodes('master').map(tried));
+    },
     inOneWrite(send) {
       const streams = [...nodes.values()]
         .filter(({ status }) => status === 'ready')
@@ -93,6 +96,15 @@ export function openClusterConnection(
       disconnect();
     },
   };
+}
+
+/** Resolves when the node is ready, or its connection has failed. */
+function tried(node: Redis): Promise<void> {
+  if (node.status === 'ready' || node.status === 'end') return Promise.resolve();
+  return new Promise((resolve) => {
+    node.once('ready', resolve);
+    node.once('end', resolve);
+  });
 }
 
 /** ioredis's map from slots to addresses, the master's first; its types do not include it. */

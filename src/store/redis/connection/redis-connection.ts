@@ -21,6 +21,8 @@ export interface RedisConnection {
   routeOf(group: number): string;
   /** Why a call of this group cannot be sent now. */
   problemOf(group: number): UncountedReason | undefined;
+  /** Resolves when each server was connected to, or could not be: a client of a Cluster is ready before it has connected to all. */
+  tried(): Promise<void>;
   /** Runs `send`, and combines its calls to each server into one write. */
   inOneWrite(send: () => void): void;
   close(): void;
@@ -64,6 +66,7 @@ export function openConnection(
     groupOf: () => THE_ONLY_GROUP,
     tagOf: () => THE_ONLY_TAG,
     routeOf: () => THE_ONLY_ROUTE,
+    tried: async () => {},
     // Charges of one turn of the event loop share a call, so there is one write already.
     inOneWrite: (send) => send(),
     ...watchConnection(client, reconnection, observer, events),

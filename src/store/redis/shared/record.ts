@@ -147,7 +147,10 @@ export async function withRecord<T>(
         () => undefined,
         (error: Error) => error.message,
       );
-      if (problem === undefined) return await use(new RedisRecord(link.client, channel, wrongTypeFound));
+      if (problem === undefined) {
+        await link.tried();
+        return await use(new RedisRecord(link.client, channel, wrongTypeFound));
+      }
       const refusal = link.refusal();
       if (refusal !== undefined || performance.now() >= giveUpMs)
         throw new Error(refusal ?? link.problem() ?? problem);

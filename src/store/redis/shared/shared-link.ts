@@ -7,7 +7,8 @@ import {
 import type { RemoteStoreSettings } from '../connection/redis-options.ts';
 
 /** The connection, as one of its users sees it. */
-export interface LinkUse extends Pick<RedisConnection, 'client' | 'groupOf' | 'routeOf' | 'inOneWrite'> {
+export interface LinkUse
+  extends Pick<RedisConnection, 'client' | 'groupOf' | 'routeOf' | 'tried' | 'inOneWrite'> {
   /** Why Redis could not be reached since the connection was last ready. */
   problem(): string | undefined;
   /** The answer of a Redis that does not accept the credentials. */
@@ -31,11 +32,12 @@ export class SharedLink {
     const user = { ready, lost };
     this.#users.add(user);
     this.#link ??= this.#open();
-    const { client, groupOf, routeOf, inOneWrite } = this.#link;
+    const { client, groupOf, routeOf, tried, inOneWrite } = this.#link;
     return {
       client,
       groupOf,
       routeOf,
+      tried,
       inOneWrite,
       problem: () => this.#problem,
       refusal: () => this.#refusal,
