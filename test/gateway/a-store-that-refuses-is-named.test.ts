@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startGateway } from '../fixtures/gateway.ts';
+import { startSentinel } from '../fixtures/redis-sentinel.ts';
 import { startRedisServer } from '../fixtures/redis-server.ts';
 import { startTlsRedis } from '../fixtures/redis-tls.ts';
 import { startUpstream } from '../fixtures/upstream.ts';
@@ -171,6 +173,17 @@ describe('a store that cannot be reached is a warning with a hint', () => {
     const named = await startUntilNamed({ kind: 'redis', url });
     expect(named).toMatchObject({ level: WARNING, reason: 'disconnected' });
     expect(named.problem).toMatch(/closed before any answer|ECONNRESET|EPIPE/);
+  });
+
+  it('a Sentinel that names a replica', async () => {
+    const { name, sentinelUrls, primary, replica, stop } = await startSentinel(60_000);
+    onTestFinished(stop);
+    const client = new Redis(primary.port);
+    onTestFinished(() => client.disconnect());
+    await client.replicaof('127.0.0.1', replica.port);
+    const named = await startUntilNamed({ kind: 'sentinel', sentinels: sentinelUrls, name });
+    expect(named).toMatchObject({ level: WARNING, reason: 'disconnected' });
+    expect(named.problem).toContain('the server that a Sentinel names is a replica');
   });
 
   it('a Redis with too many clients', async () => {

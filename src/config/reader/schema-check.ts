@@ -131,7 +131,11 @@ class SettingsReader {
 }
 
 function urlHint({ url, secret }: SchemaNode, value: unknown): string | undefined {
-  return url && !secret && String(value).includes('@') ? NO_CREDENTIALS : undefined;
+  const text = String(value);
+  const end = text.lastIndexOf('@');
+  if (!url || end === -1) return undefined;
+  if (!secret) return NO_CREDENTIALS;
+  return /[/?#]/.test(text.slice(text.indexOf('://') + 3, end)) ? PERCENT_ENCODING : undefined;
 }
 
 const NO_CREDENTIALS = 'a user name or password is not allowed here';

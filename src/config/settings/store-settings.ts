@@ -39,8 +39,8 @@ const redisUrl = {
   // The URL can contain a password.
   secret: true,
   url: true,
-  pattern: '^rediss?://[^\\s/]+(/\\d*)?$',
-  expects: 'a redis:// or rediss:// URL',
+  pattern: '^rediss?://[^\\s/?#]+(/\\d*)?$',
+  expects: 'a redis:// or rediss:// URL without a query',
 };
 
 const addresses = (description: string) =>

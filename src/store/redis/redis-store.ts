@@ -19,7 +19,7 @@ import {
 } from '../store.ts';
 import type { StoreObserver } from '../store-observer.ts';
 import { openConnection, type RedisConnection } from './connection/redis-connection.ts';
-import { mayHaveRun, reasonOf } from './connection/redis-failures.ts';
+import { mayHaveRun, reasonOf, shownError } from './connection/redis-failures.ts';
 import type { RemoteStoreSettings } from './connection/redis-options.ts';
 import type { Marks } from './marks.ts';
 import { NewWindows } from './new-windows.ts';
@@ -261,7 +261,7 @@ export class RedisStore implements Store {
     if (batch.kind === 'charge' && mayHaveRun(message)) {
       this.#observer.unanswered(batch.charges.reduce((points, { cost }) => points + cost, 0));
     }
-    if (!batch.isSettled) this.#failed(call, reasonOf(message), message);
+    if (!batch.isSettled) this.#failed(call, reasonOf(message), shownError(message));
   }
 
   /**

@@ -174,6 +174,19 @@ baseUrl: ftp://x
     ]);
   });
 
+  test.each([
+    ['redis://redis:6379?db=2', ''],
+    ['redis://redis:6379#2', ''],
+    ['redis://:pass@redis:6379/2/', ''],
+    ['redis://:pa/ss@redis', ': percent-encode special characters in a password, such as %23 for #'],
+    ['redis://:pa#ss@redis', ': percent-encode special characters in a password, such as %23 for #'],
+    ['redis://:pa%ss@redis', ': percent-encode special characters in a password, such as %23 for #'],
+  ])('%s is no URL of a Redis', (url, hint) => {
+    expect(problemsOf(`store: { kind: redis, url: "${url}" }`)).toEqual([
+      `weir.yaml:1: store.url: must be a redis:// or rediss:// URL without a query, is something else, which is not shown because it is a secret${hint}`,
+    ]);
+  });
+
   test.each(['weir:pa#ss@db/weir', 'weir:pa%ss@db/weir', 'weir@db:99999/weir'])(
     'a journal at postgres://%s cannot be reached',
     (rest) => {

@@ -50,6 +50,19 @@ test.each([
     'no Sentinel names a primary: ERR No such master with that name',
   ],
   ['All sentinels are unreachable and retry is disabled.', 'no Sentinel names a primary'],
+  [
+    'All sentinels are unreachable. Retrying from scratch after 306ms. Last error: NOAUTH HELLO must be called with the client already authenticated',
+    'no Sentinel names a primary: NOAUTH the Sentinels require a password, and the first URL of store.sentinels has none',
+  ],
+  [
+    'All sentinels are unreachable. Retrying from scratch after 306ms. Last error: Unknown RESP type 72 "H". Please report this.',
+    'no Sentinel names a primary: the answer is not from a Redis, or not in its protocol',
+  ],
+  ["Stream isn't writeable and enableOfflineQueue options is false", 'the connection is not ready'],
+  [
+    'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.',
+    'the connection was lost before Redis answered',
+  ],
   ['Unknown RESP type 72 "H". Please report this.', 'the answer is not from a Redis, or not in its protocol'],
   [
     'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used',

@@ -40,6 +40,10 @@ export interface ConnectionEvents {
 const CLOSED_UNANSWERED =
   'the connection was closed before any answer: is this a Redis, and does it expect TLS where the settings have none?';
 
+/** With Sentinels, ioredis also closes the connection to a server that turns out to be a replica. */
+const NO_PRIMARY =
+  'the server that a Sentinel names is a replica, or closed the connection before any answer: does it expect TLS where the settings have none?';
+
 /** A Redis without TLS reads the handshake as an incomplete command and waits. */
 const NO_HANDSHAKE = ': the port may not speak TLS, which the settings ask for';
 
@@ -114,7 +118,8 @@ function watchConnection(
     events.ready();
   });
   client.on('close', () => {
-    if (state === 'unanswered') failed(CLOSED_UNANSWERED, 'disconnected');
+    if (state === 'unanswered')
+      failed(client.options.sentinels ? NO_PRIMARY : CLOSED_UNANSWERED, 'disconnected');
     events.lost();
   });
   const disconnect = reconnection.keepAlive(client);

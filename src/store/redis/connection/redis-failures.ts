@@ -64,18 +64,29 @@ function firstWord(message: string): string {
   return error.split(' ', 1)[0] ?? '';
 }
 
-/** An error of Redis or of its connection, for an operator. ioredis's own text counts a Sentinel that answers as unreachable. */
+/**
+ * An error of Redis or of its connection, for an operator. ioredis's own texts count a Sentinel that answers as unreachable, and name
+ * options of ioredis.
+ */
 export function shownError(message: string): string {
   if (message.startsWith('All sentinels ')) {
     const cause = causeOfSentinels(message);
-    return `no Sentinel names a primary${cause === '' ? '' : `: ${cause}`}`;
+    return `no Sentinel names a primary${cause === '' ? '' : `: ${shownOfSentinel(cause)}`}`;
   }
+  if (message.startsWith('Reached the max retries')) return 'the connection was lost before Redis answered';
+  if (message.includes('enableOfflineQueue')) return 'the connection is not ready';
   if (message.startsWith('Unknown RESP type '))
     return 'the answer is not from a Redis, or not in its protocol';
   // Redis advises on its protocol.
   if (firstWord(message) === 'NOAUTH')
     return 'NOAUTH Redis requires a password, and the settings have none: set store.password';
   return message;
+}
+
+function shownOfSentinel(cause: string): string {
+  return firstWord(cause) === 'NOAUTH'
+    ? 'NOAUTH the Sentinels require a password, and the first URL of store.sentinels has none'
+    : shownError(cause);
 }
 
 /** Whether this is ioredis's error for a command whose connection ended after it was sent. */
