@@ -91,6 +91,16 @@ it('reports each connection that works, and exits 0', async () => {
   ]);
 });
 
+it('names the store without its password, whatever characters that has', async () => {
+  const { url } = await redis('--requirepass', `it's <one>"`);
+  const config = await writeConfiguration({
+    upstreamUrl: await upstreamUrl(),
+    store: store(url.replace('//', `//:it's%20<one>"@`)),
+  });
+  const { stdout } = await runWeirHere(['check', '--connect', '--config', config]);
+  expect(linesOf({ stdout })[0]).toMatch(/^store redis:\/\/\*\*\*@127\.0\.0\.1:\d+: counts/);
+});
+
 it('tests no connection without --connect', async () => {
   const config = await writeConfiguration({ upstreamUrl: 'http://127.0.0.1:1' });
   const result = await runHere(() => check({ config }));

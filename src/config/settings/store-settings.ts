@@ -1,4 +1,5 @@
 import { Type } from 'typebox';
+import { maskUrl } from '../reader/mask.ts';
 import { choice, closed, secret, text, timeout, tlsFiles, variant, whole } from './section.ts';
 import type { Settings } from './settings.ts';
 
@@ -76,16 +77,16 @@ export const storeSchema = Type.Union(
   { description: 'Where points are counted.', default: { kind: 'memory' } },
 );
 
-/** Where the store is, in messages. */
+/** Where the store is, in messages: without passwords, whatever characters they have. */
 export function addressOf(settings: Settings['store']): string {
   switch (settings.kind) {
     case 'memory':
       return 'memory';
     case 'redis':
-      return settings.url;
+      return maskUrl(settings.url);
     case 'cluster':
-      return settings.nodes.join(' ');
+      return settings.nodes.map((url) => maskUrl(url)).join(' ');
     case 'sentinel':
-      return `${settings.name} of ${settings.sentinels.join(' ')}`;
+      return `${settings.name} of ${settings.sentinels.map((url) => maskUrl(url)).join(' ')}`;
   }
 }
