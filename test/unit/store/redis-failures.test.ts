@@ -38,6 +38,7 @@ test.each([
   ["Socket timeout. Expecting data, but didn't receive any in 1000ms.", 'disconnected'],
   ['All sentinels are unreachable. Retrying from scratch after 20ms.', 'disconnected'],
   ['Failed to refresh slots cache.', 'disconnected'],
+  ['timeout', 'disconnected'],
   ['Reached the max retries per request limit (which is 0).', 'disconnected'],
   ['ERR something new', 'error'],
 ])('%s: %s', (message, reason) => {
@@ -59,6 +60,7 @@ test.each([
     'no Sentinel names a primary: the answer is not from a Redis, or not in its protocol',
   ],
   ["Stream isn't writeable and enableOfflineQueue options is false", 'the connection is not ready'],
+  ['timeout', 'a node of the Cluster did not list its slots in time'],
   [
     'Reached the max retries per request limit (which is 0). Refer to "maxRetriesPerRequest" option for details.',
     'the connection was lost before Redis answered',

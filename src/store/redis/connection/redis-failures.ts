@@ -27,7 +27,7 @@ const REASONS: ReadonlyMap<string, UncountedReason> = new Map([
 
 /** ioredis's messages for a failed connection. */
 const DISCONNECTED =
-  /connection (is |was )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries/i;
+  /connection (is |was )?closed?|isn't writeable|isn't ready|is ended|ECONN|ETIMEDOUT|timed out|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|EAI_AGAIN|socket|sentinels? |startup nodes|slots cache|max retries|^timeout$/i;
 
 const ENDED_BEFORE_ANSWER =
   /^Connection is closed|^Reached the max retries|^Command aborted due to connection close/;
@@ -74,6 +74,7 @@ export function shownError(message: string): string {
     return `no Sentinel names a primary${cause === '' ? '' : `: ${shownOfSentinel(cause)}`}`;
   }
   if (message.startsWith('Reached the max retries')) return 'the connection was lost before Redis answered';
+  if (message === 'timeout') return 'a node of the Cluster did not list its slots in time';
   if (message.includes('enableOfflineQueue')) return 'the connection is not ready';
   if (message.startsWith('Unknown RESP type '))
     return 'the answer is not from a Redis, or not in its protocol';
