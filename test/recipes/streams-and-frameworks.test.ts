@@ -28,8 +28,10 @@ it('GraphQL: a query spends from the reads, and a subscription is charged once',
   const { first, left } = await connect(url, '/graphql');
   expect(left).toBe(13);
   expect(`${(await first)[0]}`).toContain('connection_ack');
-  expect((await fetch(`${url}/graphql`, { headers: ALICE })).status).toBe(405);
-  expect(await answer(url, 'POST', '/graphql', '{"query":"{ account }"}')).toEqual([200, 6, expected]);
+  const statusOf = async (init: RequestInit) =>
+    (await fetch(`${url}/graphql`, { headers: ALICE, ...init })).status;
+  expect([await statusOf({}), await statusOf({ method: 'POST', body: '{' })]).toEqual([405, 400]);
+  expect(await answer(url, 'POST', '/graphql', '{"query":"{ account }"}')).toEqual([200, 4, expected]);
 });
 
 it('WebSocket: the handshake is charged, and no message', options, async () => {
