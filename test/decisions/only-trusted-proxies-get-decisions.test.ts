@@ -60,6 +60,7 @@ describe('a question', () => {
     'X_Account_Id',
     'X.Service.Account',
     'Content_Length',
+    'Proxy',
   ])('whose %s the service could misread is refused, because the proxy would forward it', async (name) => {
     const asked = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/v3/things', [name]: '1' };
     for (const path of ['/forward-auth', '/ext-authz/v3/things']) {

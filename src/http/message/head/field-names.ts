@@ -137,11 +137,12 @@ export class FieldName {
 }
 
 /**
- * Whether the gateway removes a field of this name because an upstream could take another path from it, or read it as one that
- * has a meaning here.
+ * Whether the gateway removes a field of this name because an upstream could take another path or a proxy from it, or read it as one
+ * that has a meaning here.
  */
 export function isMisleading({ request, folded, lower }: FieldName): boolean {
-  return request === 'drop' && (folded !== lower || !NOT_SENT_UPSTREAM.has(folded));
+  if (request !== 'drop') return false;
+  return folded !== lower || folded === 'proxy' || !NOT_SENT_UPSTREAM.has(folded);
 }
 
 /** @param isAlias whether the name as sent has other characters than its folded form */
