@@ -23,6 +23,17 @@ const IDENTITY = [
 
 const PAGE = 'https://app.example.com';
 
+/** What a service may send itself: it is the response of a proxy, or repeats the id of the request. */
+const OWN_FIELDS = {
+  'X-Request-Id': 'service',
+  RateLimit: '"service";r=1',
+  'RateLimit-Policy': '"service";q=1',
+  'Service-RateLimit-Mode': 'degraded',
+};
+
+/** Proxies whose recipe passes WebSockets on. */
+const PASS_WEBSOCKETS: ReadonlySet<string> = new Set(['HAProxy', 'Caddy', 'Traefik']);
+
 /** A public operation, which is charged to the client's address. */
 const OPEN = `paths:
   /open:
@@ -35,7 +46,7 @@ for (const proxy of PROXIES) {
     let weir: Awaited<ReturnType<typeof startRecipe>>;
     let running: ListeningProcess;
     beforeAll(async () => {
-      upstream = await startUpstream();
+      upstream = await startUpstream((_, response) => response.writeHead(200, OWN_FIELDS).end('{}'));
       const page = `proxies/${proxy.name.toLowerCase()}`;
       const {
         'openapi.yaml': document = '',
@@ -158,6 +169,59 @@ for (const proxy of PROXIES) {
         });
     });
 
+    it.each([
+      [['h2c']],
+      [['H2C']],
+      [['foo, h2c']],
+      [['websocket, h2c']],
+      [['h2c', 'websocket']],
+      [['websocket', 'h2c']],
+    ])('opens no tunnel in which Weir is not asked: Upgrade %j', async (protocols) => {
+      const before = upstream.seen.length;
+      const { status } = await sendPlain(running.url, 'GET', '/items', {
+        ...BOB,
+        Connection: 'Upgrade, HTTP2-Settings',
+        'HTTP2-Settings': 'AAMAAABkAAQAAP__',
+        'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+        'Sec-WebSocket-Version': '13',
+        Upgrade: protocols,
+      });
+      const forwarded = upstream.seen.slice(before);
+      // Envoy refuses what it does not upgrade.
+      expect([status, forwarded.length]).toEqual(status === 403 ? [403, 0] : [200, 1]);
+      for (const { headers } of forwarded) expect([undefined, 'websocket']).toContain(headers.upgrade);
+    });
+
+    it.runIf(PASS_WEBSOCKETS.has(proxy.name))('passes the handshake of a WebSocket on', async () => {
+      await sendPlain(running.url, 'GET', '/items', {
+        ...BOB,
+        Connection: 'keep-alive, Upgrade',
+        'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ==',
+        'Sec-WebSocket-Version': '13',
+        Upgrade: 'websocket',
+      });
+      expect(upstream.seen.at(-1)?.headers).toMatchObject({
+        upgrade: 'websocket',
+        connection: expect.stringMatching(/^upgrade$/i),
+        'x-account-id': 'acct_b',
+      });
+    });
+
+    it('forwards the path that was decided about where the client sends a whole URL', async () => {
+      const { host } = new URL(running.url);
+      const targets = [`http://${host}/items?whole`, 'http:///items?whole', `foo://${host}/items?whole`];
+      const before = upstream.seen.length;
+      for (const target of targets) await sendPlain(running.url, 'GET', target, BOB);
+      const urls = upstream.seen.slice(before).map(({ url }) => url);
+      expect(new Set(urls)).toEqual(new Set(['/items?whole']));
+    });
+
+    it('does not blame Weir for headers that are too long', async () => {
+      const long = Object.fromEntries(['X-A', 'X-B', 'X-C', 'X-D'].map((name) => [name, 'v'.repeat(5_000)]));
+      const { status } = await sendPlain(running.url, 'GET', '/items', { ...BOB, ...long });
+      expect([400, 431]).toContain(status);
+    });
+
     it('does not let the client choose the operation', async () => {
       const cheap = { 'X-Forwarded-Method': 'GET', 'X-Forwarded-Uri': '/items' };
       const answer = await sendPlain(running.url, 'POST', '/items', { ...BOB, ...cheap });
@@ -172,6 +236,7 @@ for (const proxy of PROXIES) {
       'X-Rewrite-URL',
       'X-Forwarded-Uri',
       'X_Account_Id',
+      'Proxy',
     ])('forwards no %s of the client that the service could misread', async (name) => {
       const before = upstream.seen.length;
       const { status } = await sendPlain(running.url, 'GET', '/items', { ...BOB, [name]: 'misread' });

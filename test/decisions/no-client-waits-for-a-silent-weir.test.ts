@@ -46,6 +46,22 @@ for (const proxy of PROXIES.filter(({ reportsOutage }) => reportsOutage)) {
       expect(upstream.seen).toEqual([]);
     });
 
+    it('does not wait much longer for a Weir that has gone than for one that hangs', async () => {
+      const upstream = await startUpstream();
+      const weir = await startSilence();
+      const running = await startProxy(proxy, upstream.url, [weir.url], { isPatient: false });
+      for (const one of [running, weir, upstream]) onTestFinished(() => one.close());
+
+      const startMs = performance.now();
+      const hanging = await sendPlain(running.url, 'GET', '/items', ALICE);
+      const hangingMs = performance.now() - startMs;
+      weir.close();
+      const gone = await sendPlain(running.url, 'GET', '/items', ALICE);
+      expect([hanging.status, gone.status]).toEqual([503, 503]);
+      // The time-out is a second, and the longest wait three.
+      expect((performance.now() - startMs - hangingMs) / hangingMs).toBeLessThan(4);
+    });
+
     it('does not blame Weir for a service that is down', async () => {
       const weir = await startRecipe(`proxies/${proxy.name.toLowerCase()}`);
       const service = await startSilence();
