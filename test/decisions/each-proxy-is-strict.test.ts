@@ -65,6 +65,16 @@ for (const proxy of PROXIES.filter(({ balances }) => balances)) {
       expect(admitted.length).toBeGreaterThanOrEqual(LIMIT);
       for (const weir of weirs) expect(await decisionsOf(weir)).toBeGreaterThan(0);
     });
+
+    it('soon asks only those Weirs that are up', async () => {
+      await Promise.all(weirs.slice(1).map((weir) => weir.close()));
+      const agent = new Agent({ keepAlive: true });
+      for (let decided = 0; decided < 5 * REPLICAS; ) {
+        const { status } = await sendOne(running.url, agent);
+        decided = status === 503 ? 0 : decided + 1;
+      }
+      agent.destroy();
+    });
   });
 }
 
