@@ -34,6 +34,9 @@ const OWN_FIELDS = {
 /** Proxies whose recipe passes WebSockets on. */
 const PASS_WEBSOCKETS: ReadonlySet<string> = new Set(['HAProxy', 'Caddy', 'Traefik']);
 
+/** Proxies whose recipe limits the bodies of requests. */
+const LIMIT_BODIES: ReadonlySet<string> = new Set(['nginx', 'Caddy']);
+
 /** A public operation, which is charged to the client's address. */
 const OPEN = `paths:
   /open:
@@ -298,6 +301,14 @@ for (const proxy of PROXIES) {
         duplex: 'half',
       });
       expect([response.status, await response.text()]).toEqual([200, expect.anything()]);
+    });
+
+    it.runIf(LIMIT_BODIES.has(proxy.name))('refuses a body that is too large, and asks nobody', async () => {
+      const before = upstream.seen.length;
+      const headers = { ...BOB, 'Content-Length': `${256 * 1024 ** 2 + 1}` };
+      const { status, headers: answered } = await sendPlain(running.url, 'PUT', '/items', headers);
+      expect([status, answered.ratelimit]).toEqual([413, undefined]);
+      expect(upstream.seen).toHaveLength(before);
     });
 
     it('answers HEAD as GET', async () => {
