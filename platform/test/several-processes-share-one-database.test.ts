@@ -65,6 +65,21 @@ describe.runIf(serverUrl !== undefined)('on PostgreSQL', () => {
     expect(next?.status).toBe(200);
   });
 
+  test('the settings of a database neither change how times are read nor let parallel writes fail', async () => {
+    const admin = new pg.Client({ connectionString: url });
+    await admin.connect();
+    const name = admin.escapeIdentifier(admin.database ?? '');
+    await admin.query(`alter database ${name} set datestyle to 'SQL, DMY'`);
+    await admin.query(`alter database ${name} set default_transaction_isolation to 'serializable'`);
+    await admin.end();
+    await start(1);
+    const client = createClient(platforms[0]?.url ?? '', ACCT_1);
+    const create = () =>
+      client.send('POST', '/v3/payments/payees', { name: 'Ada' }, { 'idempotency-key': 'k' });
+    const answers = await Promise.all(Array.from({ length: 8 }, create));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 201));
+  });
+
   test('connections that break are replaced, and deliveries go on', async () => {
     await start(1);
     await subscribe();

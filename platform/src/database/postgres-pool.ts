@@ -12,6 +12,12 @@ const KEEP_ALIVE_MS = 10_000;
 /** How often PostgreSQL looks, during a statement, whether its client is still there. */
 const CHECK_MS = 5_000;
 
+/**
+ * A role or a database may have other settings. The client reads no times but ISO's, and with another isolation parallel writes fail
+ * instead of waiting for each other.
+ */
+const SESSION = "set datestyle to 'ISO'; set default_transaction_isolation to 'read committed'";
+
 /** @param timeoutMs how long a statement may take, except the long ones */
 export function openPostgresPool(url: string, timeoutMs = TIMEOUT_MS): ScriptPool {
   const pool = new pg.Pool({
@@ -21,7 +27,10 @@ export function openPostgresPool(url: string, timeoutMs = TIMEOUT_MS): ScriptPoo
     connectionTimeoutMillis: timeoutMs / 2,
     keepAlive: true,
     keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
-    onConnect: (client) => endWithClient(client, timeoutMs),
+    onConnect: async (client) => {
+      await client.query(limited(SESSION, [], timeoutMs));
+      await endWithClient(client, timeoutMs);
+    },
   });
   // If a connection dies while it is idle or between two queries, the next query fails and the connection is replaced.
   // Without a listener, the error event would end the process.
