@@ -128,7 +128,10 @@ function post(message: WebhookMessage, timeoutMs: number, allowPrivate: boolean)
       // A promise that stays open would keep its delivery slot for good.
       if (!hasResponse) reject(new Error('The connection was closed without an answer.'));
     });
-    request.on('error', reject);
+    request.on('error', (error) => {
+      // Such as a body that is longer than its Content-Length. A response counts whatever follows its head.
+      if (!hasResponse) reject(error);
+    });
     request.on('upgrade', ({ statusCode = 0 }, socket) => {
       socket.destroy();
       resolve({ status: statusCode, body: null });
@@ -162,7 +165,6 @@ function readBeginning(response: IncomingMessage, done: (body: string | null) =>
     bytes += chunk.length;
     if (bytes >= READ_BYTES) response.destroy();
   });
-  // A response counts even if its body breaks off.
   response.on('error', () => undefined);
   response.once('close', end);
 }

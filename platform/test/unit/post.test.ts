@@ -11,7 +11,11 @@ const TIMEOUT_MS = 300_000;
 const ENDPOINTS: readonly [
   name: string,
   answer: string | undefined,
-  result: { readonly responseStatus: number | null; readonly error?: unknown },
+  result: {
+    readonly responseStatus: number | null;
+    readonly responseBody?: string;
+    readonly error?: unknown;
+  },
 ][] = [
   [
     'switches to another protocol',
@@ -38,6 +42,16 @@ const ENDPOINTS: readonly [
   [
     'cuts its body off',
     'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc',
+    { responseStatus: 200, error: null },
+  ],
+  [
+    'sends more than the length that it states',
+    'HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcd',
+    { responseStatus: 200, responseBody: 'abc', error: null },
+  ],
+  [
+    'sends a body that is not chunked although it says so',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz',
     { responseStatus: 200, error: null },
   ],
 ];
