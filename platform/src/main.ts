@@ -5,7 +5,7 @@ import { styleText } from 'node:util';
 import { Command, Option } from 'commander';
 import { type ActingAs, callPlatform } from './development/client.ts';
 import { closeOnSignal } from './program/close-on-signal.ts';
-import { failureLines, OptionError } from './program/failure.ts';
+import { failureLines, isHttpUrl, OptionError } from './program/failure.ts';
 import { print, printable, printError } from './program/print.ts';
 
 const { version, description } = JSON.parse(
@@ -76,13 +76,29 @@ function actingOptions(command: Command): Command {
 }
 
 function toActingAs({ url, token, account }: ActingFlags): ActingAs {
-  if (!URL.canParse(url))
-    throw new OptionError(`--url ${url} is not a URL: give one such as http://127.0.0.1:8080`);
+  // `localhost:8080` is a URL, with the scheme `localhost:`.
+  if (!isHttpUrl(url))
+    throw new OptionError(`--url ${url} is not an http or https URL: give one such as http://127.0.0.1:8080`);
+  const { username, password } = new URL(url);
+  if (username || password)
+    throw new OptionError('--url must have no user name or password: the gateway takes a --token');
+  checkHeaderValue('--token', token);
+  checkHeaderValue('--account', account);
   return { url, token, account };
+}
+
+/** Throws an OptionError for a value that no header can have, such as one with a line break or an ellipsis. */
+function checkHeaderValue(flag: string, value = ''): void {
+  try {
+    new Headers({ value });
+  } catch {
+    throw new OptionError(`${flag} ${value} has a character that cannot be sent: give it as it was issued`);
+  }
 }
 
 async function serve(flags: { host: string; port: string; data?: string }): Promise<void> {
   const port = toPort('--port', flags.port);
+  if (flags.data === '') throw new OptionError('--data is empty: give a directory');
   const { startPlatform } = await import('./server.ts');
   const { optionsFromEnv } = await import('./settings.ts');
   const starting = startPlatform({

@@ -1,5 +1,5 @@
 import type { DatabaseSettings } from './database/connect.ts';
-import { OptionError } from './program/failure.ts';
+import { isHttpUrl, OptionError } from './program/failure.ts';
 
 export interface DeliverySettings {
   /** Timeout of one attempt, from the name lookup to the last byte of the response. */
@@ -96,7 +96,7 @@ export function optionsFromEnv(env: NodeJS.ProcessEnv): Partial<PlatformOptions>
     throw new OptionError('DATABASE_URL is not a URL: give one such as postgres://db.example.com:5432/weir');
   if (logLevel && !LOG_LEVELS.includes(logLevel))
     throw new OptionError(`WEIR_LOG_LEVEL ${logLevel} is not a level: give one of ${LOG_LEVELS.join(', ')}`);
-  const isOn = (name: string) => env[name] === 'true' || env[name] === '1';
+  const isOn = (name: string) => readSwitch(name, env[name]);
   return {
     ...(path && { database: { kind: 'directory', path } as const }),
     ...(url && { database: { kind: 'postgres', url } as const }),
@@ -105,7 +105,18 @@ export function optionsFromEnv(env: NodeJS.ProcessEnv): Partial<PlatformOptions>
     ...(env.WEIR_PLATFORM_ALLOW_PRIVATE_WEBHOOKS && {
       deliveries: { allowPrivate: isOn('WEIR_PLATFORM_ALLOW_PRIVATE_WEBHOOKS') },
     }),
-    ...(env.WEIR_BASE_URL && { baseUrl: env.WEIR_BASE_URL }),
+    ...(env.WEIR_BASE_URL && { baseUrl: toBaseUrl(env.WEIR_BASE_URL) }),
     ...(logLevel && { logLevel }),
   };
+}
+
+function toBaseUrl(text: string): string {
+  if (isHttpUrl(text)) return text;
+  throw new OptionError(`WEIR_BASE_URL ${text} is not an http or https URL`);
+}
+
+function readSwitch(name: string, value = ''): boolean {
+  if (['true', '1'].includes(value)) return true;
+  if (['false', '0'].includes(value)) return false;
+  throw new OptionError(`${name} is ${value}: give true or false`);
 }

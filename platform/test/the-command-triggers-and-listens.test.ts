@@ -114,6 +114,9 @@ describe('weir-platform', () => {
 
   test.each([
     ['WEIR_LOG_LEVEL', 'LOUD', 'WEIR_LOG_LEVEL LOUD is not a level: give one of fatal, error, '],
+    ['WEIR_BASE_URL', 'api.example.com', 'WEIR_BASE_URL api.example.com is not an http or https URL'],
+    ['WEIR_PLATFORM_SEED', 'yes', 'WEIR_PLATFORM_SEED is yes: give true or false'],
+    ['WEIR_PLATFORM_TRIGGERS', 'TRUE', 'WEIR_PLATFORM_TRIGGERS is TRUE: give true or false'],
     ['DATABASE_URL', 'secret', 'DATABASE_URL is not a URL: give one such as postgres://'],
     ['DATABASE_URL', 'secret:5432/weir', 'DATABASE_URL is not a URL: give one such as postgres://'],
   ])('a value of %s that cannot be used is one sentence', async (variable, value, sentence) => {
@@ -121,6 +124,40 @@ describe('weir-platform', () => {
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\n$/)]);
     expect(stderr).toContain(sentence);
     expect(stderr).not.toContain('secret');
+  });
+
+  test.each([
+    [['--data', ''], '--data is empty'],
+    [
+      ['trigger', 'Invoice.Paid', '--url', 'localhost:8080'],
+      '--url localhost:8080 is not an http or https URL',
+    ],
+    [['trigger', 'Invoice.Paid', '--url', 'http://me:secret@127.0.0.1:1'], '--url must have no user name'],
+    [
+      ['trigger', 'Invoice.Paid', '--token', 'eyJ\u2026'],
+      '--token eyJ\u2026 has a character that cannot be sent',
+    ],
+    [['listen', '--account', 'acct\n1'], '--account acct\\u000a1 has a character that cannot be sent'],
+  ])('options %s are refused by name, before anything is called', async (args, sentence) => {
+    const { code, stderr } = await run(args);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^[^\n]+\n$/)]);
+    expect(stderr).toContain(sentence);
+    expect(stderr).not.toContain('secret');
+  });
+
+  test('a gateway below a path of its host is called there', async () => {
+    const paths: unknown[] = [];
+    const other = await startRawServer((socket) => {
+      socket.once('data', (head) => {
+        paths.push(head.toString('latin1').split(' ')[1]);
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}');
+      });
+    });
+    onTestFinished(() => other.close());
+    for (const path of ['', '/', '/payments', '/payments/'])
+      await run(['trigger', 'Invoice.Paid', '--url', new URL(path, other.url).href]);
+    const trigger = '/v3/platform/event-triggers';
+    expect(paths).toEqual([trigger, trigger, `/payments${trigger}`, `/payments${trigger}`]);
   });
 
   test('a database that cannot be opened is reported in one sentence', async () => {

@@ -17,7 +17,8 @@ export async function callPlatform(
   path: string,
   body?: unknown,
 ): Promise<Record<string, unknown>> {
-  const response = await fetch(new URL(path, as.url), {
+  // The gateway may be below a path of its host.
+  const response = await fetch(new URL(`.${path}`, `${as.url.replace(/(?<!\/)\/+$/, '')}/`), {
     method,
     headers: {
       authorization: `Bearer ${as.token}`,

@@ -4,6 +4,10 @@ import { PlatformCallError } from '../development/client.ts';
 /** An option that cannot be used. The message is meant for users. */
 export class OptionError extends Error {}
 
+export function isHttpUrl(text: string): boolean {
+  return /^https?:\/\//i.test(text) && URL.canParse(text);
+}
+
 const CLEAR = [OptionError, PlatformCallError, DatabaseUnavailable];
 
 interface SystemError extends NodeJS.ErrnoException {
