@@ -94,6 +94,26 @@ describe.each(databases)('on $name', (database) => {
     expect(log.filter(({ operation }) => operation === 'createSession').length).toBe(1);
   });
 
+  test('no body and an empty object are the same request for an Idempotency-Key', async () => {
+    const client = platform.as(ACCT_1);
+    const send = (key: string, path: string, body?: object) =>
+      client.send('POST', path, body, { 'idempotency-key': key });
+    const open = '/v3/payments/payables/payable_1002/open';
+    for (const [key, path] of [
+      ['open-2', open],
+      ['session-3', '/v3/platform/sessions'],
+    ] as const) {
+      const first = await send(key, path);
+      for (const body of [{}, undefined]) {
+        const again = await send(key, path, body);
+        expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([first.status, 'true']);
+      }
+    }
+    await send('open-3', open, {});
+    expect((await send('open-3', open)).headers.get('idempotency-replayed')).toBe('true');
+    expect((await send('session-3', '/v3/platform/sessions', { ttlSeconds: 60 })).status).toBe(422);
+  });
+
   test('the same Idempotency-Key with another body or operation is 422 naming it; another Account has its own', async () => {
     const client = platform.as(ACCT_1);
     const key = { 'idempotency-key': 'session-2' };

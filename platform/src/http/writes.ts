@@ -58,10 +58,12 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
     .where(ownedBy(call, key))
     .where('created_at', '<', oldest)
     .execute();
-  const request = [call.operationId, call.params, call.query, call.body ?? null];
+  const { body: sent = null } = call;
+  const requestWith = (body: unknown) => [call.operationId, call.params, call.query, body];
   // Earlier versions, which may run beside this one, write and compare this one alone.
-  const fingerprint = digestOf(request);
-  const unordered = digestOf(inOrder(request));
+  const fingerprint = digestOf(requestWith(sent));
+  // `{}` says the same as no body.
+  const unordered = digestOf(inOrder(requestWith(JSON.stringify(sent) === '{}' ? null : sent)));
   const type = call.caller.personId === undefined ? 'ServiceAccount' : 'Person';
   const claimed = await db
     .insertInto('idempotency_keys')
