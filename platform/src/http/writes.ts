@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { ExpressionBuilder } from 'kysely';
 import type { Database, Tables } from '../database/schema.ts';
 import type { Call } from './call.ts';
@@ -63,7 +64,7 @@ async function claimKey(db: Database, call: Call, key: string, now: Date): Promi
   // Earlier versions, which may run beside this one, write and compare this one alone.
   const fingerprint = digestOf(requestWith(sent));
   // `{}` says the same as no body.
-  const unordered = digestOf(inOrder(requestWith(JSON.stringify(sent) === '{}' ? null : sent)));
+  const unordered = digestOf(inOrder(requestWith(isDeepStrictEqual(sent, {}) ? null : sent)));
   const type = call.caller.personId === undefined ? 'ServiceAccount' : 'Person';
   const claimed = await db
     .insertInto('idempotency_keys')

@@ -157,7 +157,7 @@ describe.skipIf(postgresUrl === undefined)('no point is forgotten or above a lim
   test('a Cluster with one node in the settings counts for the owners of all its masters', async () => {
     const cluster = await startRedisCluster();
     onTestFinished(() => cluster.stop());
-    // The slots are marked in order. Those of the first two masters come before these are connected to.
+    // Slots are marked in order, so the first two masters are needed first, and the client connects to them last.
     const { fleet, stores } = await startFleet({ kind: 'cluster', nodes: cluster.urls.slice(2), deadlineMs });
     await Promise.all(cluster.clients.map((client) => client.flushall()));
     const [store] = stores;
